@@ -1,0 +1,43 @@
+# Everything here needs only Python 3.11+, make and a package index.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help install demo test check unit bench format lock golden docs clean
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(STAMP)  ## make .venv with the grove command in it
+
+# The lock pins name, version and hash; the project itself is installed in place, without fetching anything.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Grove needs Python 3.11 or newer; say which: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	@touch $@
+
+test: check unit  ## lint, types, layers, and every test that needs no cluster
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+unit: $(STAMP)
+	$(BIN)/pytest -q -n auto -m "not real" $(ARGS)
+
+format: $(STAMP)  ## put the code into house style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --no-emit-index-url \
+	  --python-version 3.11 --group dev pyproject.toml -o requirements.lock
+
+clean:  ## remove what make made
+	rm -rf $(VENV) .cache

@@ -1,0 +1,49 @@
+"""How bytes reach an API server: one request, one answer, or one answer that arrives in pieces.
+
+The client builds requests and reads answers; a transport only carries them. Two exist: HTTP over one
+aiohttp connection pool (`grove.runtime.http`), and the embedded cluster called in process, which lets
+a test run in virtual time without a socket.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer read to its end. Header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Stream(Protocol):
+    """An answer whose body arrives in pieces; a piece may end anywhere, also inside a line."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    def chunks(self) -> AsyncIterator[bytes]: ...
+
+    async def close(self) -> None: ...
+
+
+class Transport(Protocol):
+    """Raises `grove.runtime.errors.TransportError` when no answer came; never for an HTTP status."""
+
+    async def send(self, request: Request) -> Response: ...
+
+    async def stream(self, request: Request) -> Stream: ...
+
+    async def close(self) -> None: ...
