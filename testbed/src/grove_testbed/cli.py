@@ -1,0 +1,164 @@
+"""``grove-testbed``: build programs, run a cluster by hand, list both."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from grove_testbed import components
+from grove_testbed.build import BuildError, NotBuiltError, build, cache_folder, is_built
+from grove_testbed.cluster import Cluster
+from grove_testbed.processes import StartError
+from grove_testbed.toolchain import NoGoError
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+console = Console(stderr=True)
+
+
+def run() -> None:
+    """The console script: an error the user can act on is one message, not a traceback."""
+    try:
+        app()
+    except (BuildError, StartError, NoGoError, NotBuiltError, components.UnknownComponentError) as error:
+        console.print(f"[red]error:[/red] {error}", highlight=False)
+        sys.exit(1)
+
+
+@app.command("build")
+def build_command(
+    names: Annotated[
+        list[str], typer.Argument(help="programs or groups, each with @VERSION if not the newest")
+    ],
+) -> None:
+    """Compile what is missing from the cache: `build control-plane@1.36 kube-scheduler`."""
+    for spec in names:
+        for component in components.select(spec):
+            _build(component)
+
+
+@app.command("list")
+def list_command() -> None:
+    """What can be built, what is built, and which clusters run."""
+    table = Table("component", "version", "built", box=None)
+    for component in components.everything():
+        table.add_row(component.name, component.version, "yes" if is_built(component) else "no")
+    Console().print(table)
+    for folder in sorted(_runs().glob("*/pid")):
+        Console().print(f"running: {folder.parent.name} (pid {folder.read_text()})")
+
+
+@app.command()
+def up(
+    k8s: Annotated[str, typer.Option(help="Kubernetes minor version")] = components.DEFAULT_K8S,
+    name: Annotated[str, typer.Option(help="what `down` calls it")] = "default",
+    scheduler: Annotated[bool, typer.Option(help="run kube-scheduler")] = True,
+    detach: Annotated[bool, typer.Option(help="return once it is ready; end it with `down`")] = False,
+) -> None:
+    """Run a cluster until Ctrl-C, or until `grove-testbed down`; builds what is missing first."""
+    state = _runs() / name
+    if (state / "pid").exists():
+        raise StartError(f"Cluster {name} runs already; end it first: grove-testbed down --name {name}")
+    for component in components.select(f"control-plane@{k8s}"):
+        _build(component)
+    state.mkdir(parents=True, exist_ok=True)
+    (state / "kubeconfig").unlink(missing_ok=True)
+    if detach:
+        _detach(k8s, name, state, scheduler=scheduler)
+    else:
+        _serve(k8s, state, scheduler=scheduler)
+
+
+@app.command()
+def down(name: Annotated[str, typer.Option(help="the name given to `up`")] = "default") -> None:
+    """End a cluster that `up` started."""
+    pid_file = _runs() / name / "pid"
+    try:
+        pid = int(pid_file.read_text())
+        os.kill(pid, signal.SIGTERM)
+    except FileNotFoundError:
+        console.print(f"Cluster {name} does not run.")
+        return
+    except ProcessLookupError:
+        pid_file.unlink()
+        console.print(f"Cluster {name} had died; forgotten.")
+        return
+    while pid_file.exists():
+        time.sleep(0.1)
+    console.print(f"Cluster {name} is down.")
+
+
+def _serve(k8s: str, state: Path, *, scheduler: bool) -> None:
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    (state / "pid").write_text(str(os.getpid()))
+    try:
+        with Cluster.start(k8s, scheduler=scheduler) as cluster:
+            (state / "kubeconfig").symlink_to(cluster.kubeconfig())
+            console.print(f"Kubernetes {k8s} is up at {cluster.url}. Logs: {cluster.logs}")
+            Console().print(f"export KUBECONFIG={cluster.kubeconfig()}", soft_wrap=True)
+            try:
+                signal.pause()
+            except KeyboardInterrupt:
+                console.print("Ending.")
+    finally:
+        (state / "kubeconfig").unlink(missing_ok=True)
+        (state / "pid").unlink()
+
+
+def _detach(k8s: str, name: str, state: Path, *, scheduler: bool) -> None:
+    """Starts this same command as a process of its own and waits until it has written its kubeconfig."""
+    command = [sys.executable, "-m", "grove_testbed.cli", "up", "--k8s", k8s, "--name", name]
+    log = state / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, "--scheduler" if scheduler else "--no-scheduler"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    while not (state / "kubeconfig").exists():
+        if process.poll() is not None:
+            raise StartError(log.read_text())
+        time.sleep(0.1)
+    Console().print(f"export KUBECONFIG={(state / 'kubeconfig').readlink()}", soft_wrap=True)
+
+
+def _build(component: components.Component) -> None:
+    if is_built(component):
+        console.print(f"{component.title}: built")
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    started, said = time.monotonic(), time.monotonic()
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(component.title, total=None)
+
+        def progress(done: int, total: int) -> None:
+            nonlocal said
+            bar.update(task, completed=done, total=total)
+            if not console.is_terminal and (done == 0 or time.monotonic() > said + 15):
+                said = time.monotonic()
+                console.print(f"{component.title}: {done} of {total} packages compiled")
+
+        build(component, progress, console.print)
+    console.print(f"{component.title}: built in {time.monotonic() - started:.0f} s")
+
+
+def _runs() -> Path:
+    return cache_folder() / "run"
+
+
+if __name__ == "__main__":
+    run()

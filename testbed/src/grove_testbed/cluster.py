@@ -1,0 +1,227 @@
+"""A real control plane on loopback: etcd, kube-apiserver and, on request, controllers and a scheduler.
+
+Every cluster has its own folder, ports, certificate authority and tokens, so several run side by side. Its
+processes are children of this one and end with it, however it ends (see ``leash``).
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from grove_testbed import flags
+from grove_testbed.build import built
+from grove_testbed.components import DEFAULT_K8S, component
+from grove_testbed.pki import write_certificates
+from grove_testbed.processes import Process, StartError, answers_ok
+
+OPERATOR = "system:serviceaccount:grove-system:grove-operator"
+
+# who -> (user name, groups). The operator's token stands for its service account, so RBAC rules that name
+# the service account apply to it; the user has no rights but those a test gives.
+IDENTITIES: dict[str, tuple[str, Sequence[str]]] = {
+    "admin": ("admin", ("system:masters",)),
+    "operator": (OPERATOR, ("system:serviceaccounts", "system:serviceaccounts:grove-system")),
+    "user": ("user", ()),
+    "controller-manager": ("system:kube-controller-manager", ("system:masters",)),
+    "scheduler": ("system:kube-scheduler", ()),
+}
+
+# Counts requests by verb, resource and client; see ``accounting``.
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+"""
+
+
+@dataclass
+class Cluster:
+    """A running control plane. ``token`` and ``kubeconfig`` take a name from ``IDENTITIES``."""
+
+    k8s: str
+    folder: Path
+    port: int
+    etcd_port: int
+    tokens: dict[str, str]
+    processes: dict[str, Process] = field(default_factory=dict)
+    keep_logs: bool = False
+
+    @classmethod
+    @contextmanager
+    def start(
+        cls,
+        k8s: str = DEFAULT_K8S,
+        *,
+        controllers: bool = True,
+        scheduler: bool = False,
+        skip_admission: Sequence[str] = (),
+    ) -> Iterator[Cluster]:
+        """A cluster of a Kubernetes minor version, for the time of a ``with`` block.
+
+        ``controllers`` runs kube-controller-manager (garbage collection, namespaces, service accounts),
+        ``scheduler`` runs kube-scheduler with native gang scheduling on, ``skip_admission`` names admission
+        plugins to leave out. Logs stay on disk if the block fails.
+        """
+        cluster = cls._prepare(k8s)
+        try:
+            cluster.start_api(controllers=controllers, skip_admission=skip_admission)
+            if controllers:
+                cluster.start_beside("kube-controller-manager", flags.kube_controller_manager)
+            if scheduler:
+                cluster.start_beside("kube-scheduler", flags.kube_scheduler)
+            yield cluster
+        except BaseException:
+            cluster.keep_logs = True
+            raise
+        finally:
+            cluster.close()
+
+    def start_api(self, *, controllers: bool, skip_admission: Sequence[str]) -> None:
+        (peer_port,) = free_ports(1)
+        self._start("etcd", flags.etcd(self.folder / "data", self.etcd_port, peer_port))
+        self._start(
+            "kube-apiserver",
+            flags.kube_apiserver(
+                self.k8s,
+                self.folder,
+                self.port,
+                self.etcd_port,
+                controllers=controllers,
+                skip_admission=skip_admission,
+            ),
+        )
+        self._wait_for_api()
+
+    def start_beside(self, name: str, arguments: Callable[[str, Path, int], list[str]]) -> None:
+        """Starts a client of the API server and waits for its health check."""
+        (port,) = free_ports(1)
+        process = self._start(name, arguments(self.k8s, self.folder, port))
+        process.wait_until(answers_ok(f"https://127.0.0.1:{port}/healthz", self.tls()))
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "logs"
+
+    @property
+    def ca_file(self) -> Path:
+        return self.folder / "ca.crt"
+
+    def tls(self) -> ssl.SSLContext:
+        """Trusts this cluster's certificates and no others."""
+        return ssl.create_default_context(cafile=str(self.ca_file))
+
+    def token(self, who: str = "admin") -> str:
+        return self.tokens[who]
+
+    def kubeconfig(self, who: str = "admin") -> Path:
+        return self.folder / f"{who}.kubeconfig"
+
+    def kubectl(self, *arguments: str, who: str = "admin", stdin: str | None = None) -> str:
+        """The output of kubectl; CalledProcessError, with stderr, if it fails."""
+        kubectl = built(component("kubectl", self.k8s))
+        command = [str(kubectl), f"--kubeconfig={self.kubeconfig(who)}", *arguments]
+        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
+
+    def kill(self, name: str) -> None:
+        """Ends one process like a power cut."""
+        self.processes[name].kill()
+
+    def restart(self, name: str) -> None:
+        """Starts a killed process again, on its data, and waits until the API answers."""
+        self.processes[name] = self.processes[name].restarted()
+        self._wait_for_api()
+
+    def close(self) -> None:
+        for process in reversed(self.processes.values()):
+            process.stop()
+        shutil.rmtree(self.folder / "data", ignore_errors=True)
+        if not self.keep_logs:
+            shutil.rmtree(self.folder)
+
+    @classmethod
+    def _prepare(cls, k8s: str) -> Cluster:
+        """A folder with everything the processes read, and ports for them."""
+        port, etcd_port = free_ports(2)
+        cluster = cls(
+            k8s,
+            Path(tempfile.mkdtemp(prefix="grove-testbed-")),
+            port,
+            etcd_port,
+            {who: secrets.token_hex(16) for who in IDENTITIES},
+        )
+        cluster.logs.mkdir()
+        write_certificates(cluster.folder)
+        cluster._write_configuration()
+        return cluster
+
+    def _start(self, name: str, arguments: Sequence[str]) -> Process:
+        program = built(component(name, "" if name == "etcd" else self.k8s))
+        process = Process.start(name, [str(program), *arguments], self.logs / f"{name}.log")
+        self.processes[name] = process
+        return process
+
+    def _wait_for_api(self) -> None:
+        ready = answers_ok(f"{self.url}/readyz", self.tls())
+        etcd = self.processes["etcd"]
+
+        def ready_or_etcd_gone() -> bool:
+            if etcd.popen.poll() is not None:
+                raise StartError(f"etcd ended with code {etcd.popen.returncode}. {etcd.last_words()}")
+            return ready()
+
+        self.processes["kube-apiserver"].wait_until(ready_or_etcd_gone)
+
+    def _write_configuration(self) -> None:
+        rows = []
+        for who, (user, groups) in IDENTITIES.items():
+            rows.append(",".join([self.tokens[who], user, who, f'"{",".join(groups)}"']))
+            self.kubeconfig(who).write_text(self._kubeconfig_text(who))
+        (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
+        (self.folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
+        config = flags.SCHEDULER_CONFIG.format(kubeconfig=self.kubeconfig("scheduler"))
+        (self.folder / "scheduler.yaml").write_text(config)
+
+    def _kubeconfig_text(self, who: str) -> str:
+        server = {"server": self.url, "certificate-authority": str(self.ca_file)}
+        return yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "testbed",
+                "clusters": [{"name": "testbed", "cluster": server}],
+                "users": [{"name": who, "user": {"token": self.tokens[who]}}],
+                "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": who}}],
+            }
+        )
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nothing listens on, below the range from which clients get theirs."""
+    found: list[int] = []
+    while len(found) < count:
+        port = 12000 + secrets.randbelow(18000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found

@@ -1,0 +1,56 @@
+"""Fixtures for every pytest run in this environment.
+
+``--k8s 1.36`` (or the variable K8S) says which Kubernetes the tests marked ``real`` use. They are skipped,
+with the reason, when its programs are not built.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from grove_testbed.build import NotBuiltError
+from grove_testbed.cluster import Cluster
+from grove_testbed.components import DEFAULT_K8S
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--k8s",
+        default=os.environ.get("K8S") or DEFAULT_K8S,
+        help=f"Kubernetes minor version of the tests marked real (default: $K8S, else {DEFAULT_K8S})",
+    )
+
+
+@pytest.fixture(scope="session")
+def k8s(pytestconfig: pytest.Config) -> str:
+    """The Kubernetes minor version under test."""
+    version: str = pytestconfig.getoption("--k8s")
+    return version
+
+
+@pytest.fixture(scope="session")
+def cluster(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A control plane with controllers and kube-scheduler, shared by the tests of a run."""
+    yield from started(request, k8s, scheduler=True)
+
+
+def started(
+    request: pytest.FixtureRequest,
+    k8s: str,
+    *,
+    controllers: bool = True,
+    scheduler: bool = False,
+    skip_admission: tuple[str, ...] = (),
+) -> Iterator[Cluster]:
+    """The body of a cluster fixture: skips if it is not built, keeps the logs if a test of the run failed."""
+    try:
+        with Cluster.start(
+            k8s, controllers=controllers, scheduler=scheduler, skip_admission=skip_admission
+        ) as cluster:
+            yield cluster
+            cluster.keep_logs = request.session.testsfailed > 0  # else they go with the cluster
+    except NotBuiltError as missing:
+        pytest.skip(str(missing))
