@@ -1,0 +1,77 @@
+"""Types and reasons of conditions, and reasons of events. A reason says why a condition has its status."""
+
+
+class ConditionType:
+    # PodCliqueSet
+    TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+    # PodClique, PodCliqueScalingGroup
+    POD_CLIQUE_SCHEDULED = "PodCliqueScheduled"
+    MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
+    GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
+    # PodGang
+    INITIALIZED = "Initialized"
+    BACKEND_SYNCED = "BackendSynced"
+    SCHEDULED = "Scheduled"
+    READY = "Ready"
+    UNHEALTHY = "Unhealthy"
+    DISRUPTION_TARGET = "DisruptionTarget"
+    # ClusterTopologyBinding
+    SCHEDULER_TOPOLOGY_DRIFT = "SchedulerTopologyDrift"
+
+
+class Reason:
+    # TopologyLevelsUnavailable
+    TOPOLOGY_DISABLED = "TopologyAwareSchedulingDisabled"
+    TOPOLOGY_NAME_MISSING = "TopologyNameMissing"
+    TOPOLOGY_NOT_FOUND = "ClusterTopologyNotFound"
+    TOPOLOGY_LEVELS_UNAVAILABLE = "ClusterTopologyLevelsUnavailable"
+    TOPOLOGY_LEVELS_AVAILABLE = "AllClusterTopologyLevelsAvailable"
+    # PodCliqueScheduled
+    INSUFFICIENT_SCHEDULED_PODS = "InsufficientScheduledPods"
+    SUFFICIENT_SCHEDULED_PODS = "SufficientScheduledPods"
+    # MinAvailableBreached
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    SCHEDULED_BELOW_MIN_AVAILABLE = "ScheduledReplicasBelowMinAvailable"
+    INSUFFICIENT_READY_PODS = "InsufficientReadyPods"
+    SUFFICIENT_READY_PODS = "SufficientReadyPods"
+    INSUFFICIENT_GROUP_REPLICAS = "InsufficientAvailablePodCliqueScalingGroupReplicas"
+    SUFFICIENT_GROUP_REPLICAS = "SufficientAvailablePodCliqueScalingGroupReplicas"
+    # GangTerminationInProgress
+    GANG_TERMINATION_ACTIVE = "GangTerminationActive"
+    # Initialized
+    PODS_CREATION_PENDING = "PodGangPodsCreationPending"
+    PODS_CREATED = "PodGangPodsCreated"
+    # SchedulerTopologyDrift
+    TOPOLOGY_OBJECT_NOT_FOUND = "TopologyNotFound"
+    DRIFT = "Drift"
+    IN_SYNC = "InSync"
+
+
+class EventReason:
+    POD_CREATED = "PodCreateSuccessful"
+    POD_CREATE_FAILED = "PodCreateFailed"
+    POD_DELETED = "PodDeleteSuccessful"
+    POD_DELETE_FAILED = "PodDeleteFailed"
+    ALL_SCHEDULED_REPLICAS_LOST = "AllScheduledReplicasLost"
+    CLIQUE_CREATED = "PodCliqueCreateSuccessful"
+    CLIQUE_CREATE_FAILED = "PodCliqueCreateFailed"
+    CLIQUE_DELETED = "PodCliqueDeleteSuccessful"
+    CLIQUE_DELETE_FAILED = "PodCliqueDeleteFailed"
+    GROUP_CREATED = "PodCliqueScalingGroupCreateSuccessful"
+    GROUP_CREATE_OR_UPDATE_FAILED = "PodCliqueScalingGroupCreateOrUpdateFailed"
+    GROUP_DELETED = "PodCliqueScalingGroupDeleteSuccessful"
+    GROUP_DELETE_FAILED = "PodCliqueScalingGroupDeleteFailed"
+    GROUP_REPLICA_DELETED = "PodCliqueScalingGroupReplicaDeleteSuccessful"
+    GROUP_REPLICA_DELETE_FAILED = "PodCliqueScalingGroupReplicaDeleteFailed"
+    GANG_CREATED_OR_UPDATED = "PodGangCreateOrUpdateSuccessful"
+    GANG_CREATE_OR_UPDATE_FAILED = "PodGangCreateOrUpdateFailed"
+    GANG_DELETED = "PodGangDeleteSuccessful"
+    GANG_DELETE_FAILED = "PodGangDeleteFailed"
+    SET_REPLICA_DELETED = "PodCliqueSetReplicaDeleteSuccessful"
+    SET_REPLICA_DELETE_FAILED = "PodCliqueSetReplicaDeleteFailed"
+    COMPUTE_DOMAIN_CREATED = "ComputeDomainCreateSuccessful"
+    COMPUTE_DOMAIN_CREATE_FAILED = "ComputeDomainCreateFailed"
+    COMPUTE_DOMAIN_DELETED = "ComputeDomainDeleteSuccessful"
+    COMPUTE_DOMAIN_DELETE_FAILED = "ComputeDomainDeleteFailed"
+    TOPOLOGY_DRIFT_DETECTED = "TopologyDriftDetected"
+    TOPOLOGY_IN_SYNC = "TopologyInSync"

@@ -1,0 +1,91 @@
+"""Keys and values that Grove writes on objects: labels, annotations, gates, finalizers, environment variables."""
+
+# Labels
+NAME = "app.kubernetes.io/name"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+PART_OF = "app.kubernetes.io/part-of"
+COMPONENT = "app.kubernetes.io/component"
+POD_CLIQUE = "grove.io/podclique"
+POD_GANG = "grove.io/podgang"
+BASE_POD_GANG = "grove.io/base-podgang"
+REPLICA_INDEX = "grove.io/podcliqueset-replica-index"
+SCALING_GROUP = "grove.io/podcliquescalinggroup"
+SCALING_GROUP_REPLICA_INDEX = "grove.io/podcliquescalinggroup-replica-index"
+POD_INDEX = "grove.io/podclique-pod-index"
+POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
+SCHEDULER_NAME = "grove.io/scheduler-name"
+
+# Names the backend: a label on PodGangs, and on a PodCliqueSet an annotation that overrides the selection.
+SCHEDULER_BACKEND = "grove.io/scheduler-backend"
+
+# A label on ComputeDomains, and an annotation on sets, groups and cliques.
+MNNVL_GROUP = "grove.io/mnnvl-group"
+MNNVL_NONE = "none"
+
+# Annotations
+DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
+RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
+TOPOLOGY_NAME = "grove.io/topology-name"
+GROVE_PREFIX = "grove.io/"
+
+MANAGER = "grove-operator"
+
+
+class Component:
+    """Values of the component label: what an object is for."""
+
+    CLIQUE = "pcs-podclique"
+    GROUP_CLIQUE = "pcsg-podclique"
+    SCALING_GROUP = "pcs-podcliquescalinggroup"
+    POD_GANG = "podgang"
+    HEADLESS_SERVICE = "pcs-headless-service"
+    SERVICE_ACCOUNT = "pod-service-account"
+    ROLE = "pod-role"
+    ROLE_BINDING = "pod-role-binding"
+    TOKEN_SECRET = "pod-sa-token-secret"  # noqa: S105
+    HPA = "pcs-hpa"
+    RESOURCE_CLAIM = "resource-claim"
+    COMPUTE_DOMAIN = "pcs-computedomain"
+    WEBHOOK = "webhook"
+
+
+class Gate:
+    """Scheduling gates, one per backend."""
+
+    KUBERNETES = "scheduling.k8s.io/workload"
+    KAI = "grove.io/podgang"
+    KOORDINATOR = "scheduling.koordinator.sh/gang"
+    VOLCANO = "scheduling.volcano.sh/grove-podgang"
+    YUNIKORN = "yunikorn.apache.org/grove-podgang"
+    REFERENCE = "grove.io/podgang-pending-creation"
+    """The one gate of the Go reference; found on pods that it made."""
+
+
+class Finalizer:
+    POD_CLIQUE_SET = "grove.io/podcliqueset.grove.io"
+    POD_CLIQUE = "grove.io/podclique.grove.io"
+    SCALING_GROUP = "grove.io/podcliquescalinggroup.grove.io"
+    COMPUTE_DOMAIN = "grove.io/computedomain-finalizer"
+
+
+class Env:
+    """Environment variables of every container in a pod that Grove makes."""
+
+    SET_NAME = "GROVE_PCS_NAME"
+    SET_INDEX = "GROVE_PCS_INDEX"
+    CLIQUE_NAME = "GROVE_PCLQ_NAME"
+    HEADLESS_SERVICE = "GROVE_HEADLESS_SERVICE"
+    POD_INDEX = "GROVE_PCLQ_POD_INDEX"
+    GROUP_NAME = "GROVE_PCSG_NAME"
+    GROUP_POD_COUNT = "GROVE_PCSG_TEMPLATE_NUM_PODS"
+    GROUP_INDEX = "GROVE_PCSG_INDEX"
+
+
+def of_set(pcs: str) -> dict[str, str]:
+    """The labels of every object that belongs to a set."""
+    return {MANAGED_BY: MANAGER, PART_OF: pcs}
+
+
+def selector(labels: dict[str, str]) -> str:
+    """A label selector as autoscalers read it, keys in order."""
+    return ",".join(f"{k}={v}" for k, v in sorted(labels.items()))

@@ -1,0 +1,237 @@
+"""Kubernetes scalars as they stand on the wire, with exact round trips.
+
+A value keeps the text that it was read from, so writing it back changes nothing; what it means (an exact
+number, a length of time, an instant) is computed on demand.
+"""
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from functools import total_ordering
+from typing import Annotated, Self
+
+import msgspec
+
+from grove.api.model import About
+
+# JSON has both; Kubernetes writes whichever the user wrote.
+IntOrString = Annotated[int | str, About(schema={"x-kubernetes-int-or-string": True})]
+
+
+_DURATION_UNITS = {
+    "ns": 1,
+    "us": 10**3,
+    "µs": 10**3,
+    "μs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+class Duration(str):
+    """A Go duration such as `4h0m0s` or `30m`."""
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        _parse_duration(text)
+        return super().__new__(cls, text)
+
+    @classmethod
+    def of(cls, *, hours: int = 0, minutes: int = 0, seconds: int = 0, nanoseconds: int = 0) -> Self:
+        """A duration in the form in which Kubernetes writes it: `of(minutes=30)` is `30m0s`."""
+        return cls(_format_duration(((hours * 60 + minutes) * 60 + seconds) * 10**9 + nanoseconds))
+
+    @property
+    def nanoseconds(self) -> int:
+        return _parse_duration(self)
+
+    @property
+    def seconds(self) -> float:
+        return self.nanoseconds / 10**9
+
+    def canonical(self) -> "Duration":
+        """The same length of time, written as Go prints it."""
+        return Duration(_format_duration(self.nanoseconds))
+
+
+def _parse_duration(text: str) -> int:
+    sign, body = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
+    if body == "0":
+        return 0
+    parts = list(_DURATION_PART.finditer(body))
+    if not parts or "".join(p.group() for p in parts) != body or not body.isprintable():
+        raise ValueError(f"{text!r} is not a duration: write it as in 4h, 30m or 1h30m")
+    total = sum(Fraction(p[1]) * _DURATION_UNITS[p[2]] for p in parts)
+    if total >= 2**63:
+        raise ValueError(f"{text!r} is too long for a duration: the longest is about 292 years")
+    return sign * int(total)
+
+
+def _format_duration(nanoseconds: int) -> str:
+    if nanoseconds == 0:
+        return "0s"
+    sign, left = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    for unit in ("ns", "µs", "ms"):
+        size = _DURATION_UNITS[unit]
+        if left < size * 1000:
+            return f"{sign}{_decimal(left, size)}{unit}"
+    minutes, rest = divmod(left, 60 * 10**9)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{_decimal(rest, 10**9)}s"
+    if hours:
+        return f"{sign}{hours}h{minutes}m{seconds}"
+    return f"{sign}{minutes}m{seconds}" if minutes else f"{sign}{seconds}"
+
+
+def _decimal(value: int, size: int) -> str:
+    whole, rest = divmod(value, size)
+    digits = len(str(size)) - 1
+    return f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".") if rest else str(whole)
+
+
+_BINARY = {s: 1024**i for i, s in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([eE][+-]?\d{1,4})|([numkMGTPE])?)")
+
+
+@total_ordering
+class Quantity:
+    """An amount of a resource such as `100m`, `1.5` or `16Gi`: exact, ordered by amount, written as it was read."""
+
+    __slots__ = ("amount", "written")
+
+    def __init__(self, written: str | float) -> None:
+        self.written = written  # JSON numbers are quantities too
+        self.amount = _parse_quantity(str(written))
+
+    def __str__(self) -> str:
+        return str(self.written)
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.written!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.amount == other.amount
+
+    def __lt__(self, other: "Quantity") -> bool:
+        return self.amount < other.amount
+
+    def __hash__(self) -> int:
+        return hash(self.amount)
+
+    def __add__(self, other: "Quantity") -> "Quantity":
+        return Quantity.of(self.amount + other.amount, binary=self._is_binary and other._is_binary)
+
+    def __mul__(self, count: int) -> "Quantity":
+        return Quantity.of(self.amount * count, binary=self._is_binary)
+
+    @property
+    def _is_binary(self) -> bool:
+        return str(self).endswith("i")
+
+    @classmethod
+    def of(cls, amount: Fraction, *, binary: bool = False) -> "Quantity":
+        """The shortest usual text of an amount, rounded up to a billionth as Kubernetes does."""
+        nano = -((-amount * 10**9) // 1)
+        if binary and nano % 10**9 == 0:
+            whole = int(nano // 10**9)
+            for suffix, size in reversed(_BINARY.items()):
+                if whole and whole % size == 0:
+                    return cls(f"{whole // size}{suffix}")
+            return cls(str(whole))
+        return cls(_decimal_quantity(int(nano)))
+
+
+def _decimal_quantity(nano: int) -> str:
+    for suffix, power in reversed(_DECIMAL.items()):
+        size = 10 ** (power + 9)
+        if nano and nano % size == 0:
+            return f"{nano // size}{suffix}"
+    return "0"
+
+
+def _parse_quantity(text: str) -> Fraction:
+    match = _QUANTITY.fullmatch(text)
+    if match is None or not text.isascii():
+        raise ValueError(f"{text!r} is not a quantity: write it as in 500m, 2, 1.5 or 16Gi")
+    number, binary, exponent, decimal = match.groups()
+    try:
+        base = Fraction(Decimal(number + (exponent or "")))
+    except InvalidOperation as e:
+        raise ValueError(f"{text!r} is not a quantity: its exponent is out of range") from e
+    return base * (_BINARY[binary] if binary else Fraction(f"1e{_DECIMAL[decimal or '']}"))
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+
+
+class _Instant(str):
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> Self:
+        if not _TIME.fullmatch(text) or not text.isascii():
+            raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
+        datetime.fromisoformat(text)
+        return super().__new__(cls, text)
+
+    def when(self) -> datetime:
+        """The instant, to the microsecond."""
+        return datetime.fromisoformat(self).astimezone(UTC)
+
+
+class Time(_Instant):
+    """`metav1.Time`: written to the second."""
+
+    __slots__ = ()
+
+    @classmethod
+    def at(cls, when: datetime) -> Self:
+        return cls(f"{_utc(when):%Y-%m-%dT%H:%M:%SZ}")
+
+
+class MicroTime(_Instant):
+    """`metav1.MicroTime`: written to the microsecond, always with six digits."""
+
+    __slots__ = ()
+
+    @classmethod
+    def at(cls, when: datetime) -> Self:
+        return cls(f"{_utc(when):%Y-%m-%dT%H:%M:%S.%fZ}")
+
+
+def _utc(when: datetime) -> datetime:
+    if when.tzinfo is None:
+        raise ValueError(f"{when!r} has no time zone")
+    return when.astimezone(UTC)
+
+
+# How these appear in a CRD.
+SCHEMAS: dict[type, dict[str, object]] = {
+    Duration: {"type": "string"},
+    Quantity: {"x-kubernetes-int-or-string": True},
+    Time: {"type": "string", "format": "date-time"},
+    MicroTime: {"type": "string", "format": "date-time"},
+}
+
+
+def decode_hook(kind: type, value: object) -> object:
+    """For msgspec: reads a scalar from its JSON text (a quantity also from a JSON number)."""
+    if kind is Quantity and isinstance(value, str | int | float) and not isinstance(value, bool):
+        return Quantity(value)
+    if kind in SCHEMAS and isinstance(value, str):
+        return kind(value)
+    raise msgspec.ValidationError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+
+
+def encode_hook(value: object) -> object:
+    """For msgspec: writes a scalar as the text that it was read from."""
+    if isinstance(value, Quantity):
+        return value.written
+    if isinstance(value, Duration | _Instant):
+        return str(value)
+    raise NotImplementedError(f"cannot write {type(value).__name__} as JSON")

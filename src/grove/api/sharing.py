@@ -1,0 +1,75 @@
+"""Resource claims that several pods share."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Raw
+
+from grove.api.model import About, Model
+
+SharingScope = Literal["AllReplicas", "PerReplica"]
+
+
+class NamedClaimTemplate(Model):
+    name: Annotated[str, About("The name that resourceSharing refers to.")]
+    template_spec: Annotated[
+        Raw,
+        About(
+            "A resource.k8s.io/v1 ResourceClaimTemplateSpec.",
+            schema={
+                "type": "object",
+                "required": ["spec"],
+                "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "x-kubernetes-preserve-unknown-fields": True,
+            },
+        ),
+    ]
+
+
+class CliqueResourceSharing(Model):
+    name: Annotated[
+        str, About("A name of resourceClaimTemplates, or of a ResourceClaimTemplate in the cluster.")
+    ]
+    namespace: Annotated[
+        str | None,
+        About("The namespace of a ResourceClaimTemplate in the cluster; by default that of the set."),
+    ] = None
+    scope: Annotated[SharingScope, About("One claim for all replicas, or one for each.")]
+
+
+class CliqueFilter(Model):
+    child_clique_names: Annotated[list[str], About("Cliques whose pods use the claim.")] = []
+
+
+class ScalingGroupResourceSharing(CliqueResourceSharing):
+    filter: Annotated[
+        CliqueFilter | None, About("Which pods use the claim; by default all of the group.")
+    ] = None
+
+
+class SetFilter(CliqueFilter):
+    child_scaling_group_names: Annotated[list[str], About("Scaling groups whose pods use the claim.")] = []
+
+
+class SetResourceSharing(CliqueResourceSharing):
+    filter: Annotated[SetFilter | None, About("Which pods use the claim; by default all.")] = None
+
+
+class _Devices(msgspec.Struct):
+    requests: list[Raw] = []
+
+
+class _ClaimSpec(msgspec.Struct):
+    devices: _Devices = msgspec.field(default_factory=_Devices)
+
+
+class _TemplateSpec(msgspec.Struct):
+    spec: _ClaimSpec = msgspec.field(default_factory=_ClaimSpec)
+
+
+def requests_devices(template: NamedClaimTemplate) -> bool:
+    """Whether a claim made from the template would ask for any device."""
+    try:
+        return bool(msgspec.json.decode(template.template_spec, type=_TemplateSpec).spec.devices.requests)
+    except msgspec.ValidationError:
+        return False

@@ -1,0 +1,126 @@
+"""ClusterTopologyBinding: the levels of a cluster's topology; and the constraints that name those levels."""
+
+from typing import Annotated, ClassVar, Literal
+
+from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
+from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
+from grove.api.model import About, Cel, Int64, Model, default
+
+_DOMAIN = r"^[a-z][a-z0-9-]*$"
+_LABEL_KEY = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+
+TopologyDomain = Annotated[str, About(min_length=1, max_length=63, pattern=_DOMAIN)]
+
+
+class TopologyLevel(Model):
+    domain: Annotated[TopologyDomain, About("The name that constraints use, such as zone, rack or host.")]
+    key: Annotated[
+        str,
+        About(
+            "The node label that tells the domains of this level apart.",
+            min_length=1,
+            max_length=63,
+            pattern=_LABEL_KEY,
+        ),
+    ]
+
+
+class SchedulerTopologyBinding(Model):
+    scheduler_name: Annotated[str, About("The scheduler whose topology object is managed elsewhere.")]
+    topology_reference: Annotated[str, About("The name of that topology object.")]
+
+
+class ClusterTopologyBindingSpec(Model):
+    levels: Annotated[
+        list[TopologyLevel], About("The hierarchy, broadest level first.", min_items=1, key="domain")
+    ]
+    scheduler_topology_bindings: Annotated[
+        list[SchedulerTopologyBinding],
+        About(
+            "Schedulers whose topology object exists already: Grove compares it and reports drift. For every other "
+            "topology-aware scheduler Grove creates and owns one.",
+            key="schedulerName",
+        ),
+    ] = []
+
+
+class SchedulerTopologyStatus(Model):
+    scheduler_name: Annotated[str, About("The scheduler that this is about.")]
+    topology_reference: Annotated[str, About("The scheduler's topology object.")]
+    in_sync: Annotated[bool, About("Whether its levels are those of this binding.")]
+    scheduler_backend_topology_observed_generation: Annotated[
+        Int64 | None, About("The generation of the topology object that was compared.")
+    ] = None
+    message: Annotated[str | None, About("Why it is not in sync.")] = None
+
+
+class ClusterTopologyBindingStatus(Model):
+    observed_generation: Annotated[Int64 | None, About("The generation that this status describes.")] = None
+    conditions: Annotated[list[Condition], About("SchedulerTopologyDrift.", key="type")] = []
+    scheduler_topology_statuses: Annotated[
+        list[SchedulerTopologyStatus], About("One entry per topology-aware scheduler.", key="schedulerName")
+    ] = []
+
+
+class ClusterTopologyBinding(Resource):
+    """The levels of a cluster's topology, broadest first, and the node label behind each."""
+
+    resource: ClassVar = ResourceType(
+        group=GROVE,
+        version=V1ALPHA1,
+        kind="ClusterTopologyBinding",
+        plural="clustertopologybindings",
+        short_names=("ct",),
+        namespaced=False,
+        columns=(Column("Domains", "string", ".spec.levels[*].domain"), AGE),
+    )
+    api_version: Literal["grove.io/v1alpha1"] = default(GROVE_V1ALPHA1)
+    kind: Literal["ClusterTopologyBinding"] = default("ClusterTopologyBinding")
+    metadata: ObjectMeta
+    spec: Annotated[ClusterTopologyBindingSpec, About("What the levels are.")]
+    status: Annotated[ClusterTopologyBindingStatus | None, About("What was observed.")] = None
+
+
+class TopologyPack(Model):
+    required: Annotated[TopologyDomain | None, About("All pods must be placed in one such domain.")] = None
+    preferred: Annotated[TopologyDomain | None, About("Place all pods in one such domain if possible.")] = (
+        None
+    )
+    cel: ClassVar = (
+        Cel(
+            "has(self.required) || has(self.preferred)",
+            "at least one of 'required' or 'preferred' must be set",
+            reason="FieldValueRequired",
+        ),
+    )
+
+
+class TopologyConstraint(Model):
+    topology_name: Annotated[
+        str | None,
+        About("The ClusterTopologyBinding that defines the domains; may be inherited from the level above."),
+    ] = None
+    pack: Annotated[TopologyPack | None, About("The domains to pack the pods into.")] = None
+    pack_domain: Annotated[TopologyDomain | None, About("Deprecated: use pack.required.")] = None
+    cel: ClassVar = (
+        Cel(
+            "has(self.pack) || has(self.packDomain)",
+            "at least one of 'pack' or 'packDomain' must be set",
+            reason="FieldValueRequired",
+            field_path=".pack",
+        ),
+        Cel(
+            "!(has(self.packDomain) && has(self.pack) && has(self.pack.required))",
+            "packDomain is the old name of pack.required: set only pack.required",
+            field_path=".pack.required",
+        ),
+    )
+
+    @property
+    def required(self) -> str | None:
+        """The domain that binds, whichever field it was written in."""
+        return (self.pack and self.pack.required) or self.pack_domain
+
+    @property
+    def preferred(self) -> str | None:
+        return self.pack.preferred if self.pack else None

@@ -1,0 +1,25 @@
+"""`grove crds`: the CustomResourceDefinitions, for `kubectl apply -f -`."""
+
+from typing import Annotated
+
+import typer
+
+from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data
+
+
+def crds(
+    kind: Annotated[
+        str | None, typer.Argument(help="Only this one: a kind, plural or short name, such as pcs.")
+    ] = None,
+    output: OutputOption = Output.YAML,
+) -> None:
+    """Print the CustomResourceDefinitions: grove crds | kubectl apply --server-side -f -"""
+    from grove.api.crds import KINDS, crd
+
+    if output is Output.TABLE:
+        raise CommandError("a CRD does not fit into a table", "use --output yaml or json", Exit.USAGE)
+    found = KINDS if kind is None else [k for k in KINDS if kind.lower() in k.resource.spellings]
+    if not found:
+        known = ", ".join(k.resource.kind for k in KINDS)
+        raise CommandError(f"there is no kind {kind!r}", f"the kinds are {known}", Exit.USAGE)
+    print_data([crd(k) for k in found], output)

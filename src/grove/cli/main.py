@@ -1,0 +1,58 @@
+"""The `grove` command itself: which subcommands there are, and how it ends."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from grove.cli.crds import crds
+from grove.cli.output import CommandError, Exit, fail, print_error
+
+app = typer.Typer(
+    name="grove",
+    help="Gang scheduling for any Kubernetes scheduler.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from grove import __version__
+
+        typer.echo(f"grove {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def grove(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Gang scheduling for any Kubernetes scheduler."""
+
+
+app.command()(crds)
+
+
+def run() -> None:
+    """The entry point: ends with an exit code of `Exit`, and never with a traceback unless GROVE_DEBUG is set."""
+    called_as = os.path.basename(sys.argv[0])  # noqa: PTH119
+    try:
+        app(prog_name="kubectl grove" if called_as == "kubectl-grove" else "grove")
+    except CommandError as e:
+        fail(e)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as e:
+        if os.environ.get("GROVE_DEBUG"):
+            raise
+        print_error(
+            f"{type(e).__name__}: {e}", "this is a defect in Grove; GROVE_DEBUG=1 shows where it happened"
+        )
+        raise SystemExit(int(Exit.INTERNAL)) from e

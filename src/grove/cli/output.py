@@ -1,0 +1,61 @@
+"""What all commands share: output formats, exit codes, and errors without a traceback."""
+
+import enum
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+
+class Output(enum.StrEnum):
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to print the result.")]
+
+
+class Exit(enum.IntEnum):
+    """What a script learns from the exit code. Documented in docs/cli.md."""
+
+    OK = 0
+    NO = 1
+    """The command worked and the answer is no: something is invalid, not ready, or was not found."""
+    USAGE = 2
+    """The command was not understood, or a file could not be read."""
+    INTERNAL = 70
+    """A defect in Grove."""
+
+
+class CommandError(Exception):
+    """An expected failure: what happened, and what the user can do about it."""
+
+    def __init__(self, message: str, hint: str = "", code: Exit = Exit.NO) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.code = code
+
+
+def print_error(message: str, hint: str = "") -> None:
+    bold, plain = ("\033[1;31m", "\033[0m") if sys.stderr.isatty() else ("", "")
+    sys.stderr.write(f"{bold}error:{plain} {message}\n")
+    if hint:
+        sys.stderr.write(f"hint: {hint}\n")
+
+
+def fail(error: CommandError) -> NoReturn:
+    print_error(str(error), error.hint)
+    raise SystemExit(int(error.code))
+
+
+def print_data(value: Any, output: Output) -> None:
+    """JSON or YAML on standard output; several objects as a JSON array or as YAML documents."""
+    if output is Output.JSON:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    from grove.api import yaml
+
+    sys.stdout.write(yaml.dump_all(value) if isinstance(value, list) else yaml.dump(value))
