@@ -1,0 +1,101 @@
+"""Kubernetes structural schemas: prune, default and validate JSON objects as an API server does.
+
+    schema = compile(crd_version["schema"]["openAPIV3Schema"])
+    obj = schema.default(schema.prune(obj))
+    errors = schema.validate(obj, old)
+
+Knows no kind of its own and imports nothing of Grove. Compile once: a compiled schema serves any number of
+objects. The words of the errors are those of Kubernetes 1.36 and later.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from grove.schema.errors import FieldError, Key, Path, Reason, render_path
+from grove.schema.lists import check_lists
+from grove.schema.node import ABSENT, SchemaError, parse
+from grove.schema.rules import check_rules, compile_rules
+from grove.schema.shape import fill
+from grove.schema.shape import prune as _prune
+from grove.schema.structural import check_schema
+from grove.schema.values import check_value
+
+__all__ = [
+    "FieldError",
+    "Key",
+    "Path",
+    "Reason",
+    "Schema",
+    "SchemaError",
+    "check_schema",
+    "compile",
+    "default",
+    "prune",
+    "render_path",
+    "unknown_fields",
+    "validate",
+]
+
+# Errors after which the rules are not run: they could only stumble over what is already reported.
+_BLOCKING = (Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID)
+_NOT_RUN = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+class Schema:
+    """A compiled schema. No method changes the object it is given; results share what stays the same."""
+
+    def __init__(self, schema: Mapping[str, Any], *, resource: bool = True) -> None:
+        self._node = parse(schema)
+        self._resource = resource
+        self._rules = compile_rules(self._node, is_root=resource)
+
+    def prune(self, obj: Any) -> Any:
+        """The object without fields the schema does not know."""
+        return _prune(self._node, obj, [], is_root=self._resource)
+
+    def unknown_fields(self, obj: Any) -> list[str]:
+        """The fields `prune` would drop, as sorted paths such as `spec.cliques[0].nmae`."""
+        found: list[Path] = []
+        _prune(self._node, obj, found, is_root=self._resource)
+        return sorted(render_path(path) for path in found)
+
+    def default(self, obj: Any) -> Any:
+        """The object with defaults filled in, and nulls gone where null is not allowed."""
+        return fill(self._node, obj)
+
+    def validate(self, obj: Any, old: Any = ABSENT) -> list[FieldError]:
+        """Every error at once. With `old`, transition rules run and unchanged parts are not judged again."""
+        errors = [*check_value(self._node, obj, old), *check_lists(self._node, obj)]
+        if self._rules is not None:
+            if any(error.reason in _BLOCKING for error in errors):
+                errors.append(FieldError(Reason.INVALID, (), None, _NOT_RUN))
+            else:
+                errors += check_rules(self._rules, obj, old)
+        return errors
+
+
+def compile(schema: Mapping[str, Any], *, resource: bool = True) -> Schema:  # noqa: A001
+    """Raises SchemaError for a schema or rule that cannot be served.
+
+    `resource` says that the schema is of a whole resource, whose apiVersion, kind and metadata are known.
+    """
+    return Schema(schema, resource=resource)
+
+
+def prune(schema: Mapping[str, Any], obj: Any) -> Any:
+    return compile(schema).prune(obj)
+
+
+def unknown_fields(schema: Mapping[str, Any], obj: Any) -> list[str]:
+    return compile(schema).unknown_fields(obj)
+
+
+def default(schema: Mapping[str, Any], obj: Any) -> Any:
+    return compile(schema).default(obj)
+
+
+def validate(schema: Mapping[str, Any], obj: Any, old: Any = ABSENT) -> list[FieldError]:
+    return compile(schema).validate(obj, old)

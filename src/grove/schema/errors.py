@@ -1,0 +1,127 @@
+"""Field errors: which field of an object is wrong, and why, in the words of a Kubernetes API server.
+
+Every check of a schema reports a list of these, so that a user sees all mistakes at once.
+"""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+type_names = {bool: "boolean", str: "string", int: "integer", float: "number", list: "array", dict: "object"}
+
+
+class Key(str):
+    """A step into a map by its key, written `labels[app]`; a plain `str` is a field: `spec.replicas`."""
+
+    __slots__ = ()
+
+
+Path = tuple[str | int, ...]
+
+
+class Reason(StrEnum):
+    """The machine-readable half of a field error; the values are those of a Status cause."""
+
+    REQUIRED = "FieldValueRequired"
+    INVALID = "FieldValueInvalid"
+    NOT_SUPPORTED = "FieldValueNotSupported"
+    DUPLICATE = "FieldValueDuplicate"
+    FORBIDDEN = "FieldValueForbidden"
+    TYPE_INVALID = "FieldValueTypeInvalid"
+    TOO_LONG = "FieldValueTooLong"
+    TOO_MANY = "FieldValueTooMany"
+
+
+_TITLES = {
+    Reason.REQUIRED: "Required value",
+    Reason.INVALID: "Invalid value",
+    Reason.NOT_SUPPORTED: "Unsupported value",
+    Reason.DUPLICATE: "Duplicate value",
+    Reason.FORBIDDEN: "Forbidden",
+    Reason.TYPE_INVALID: "Invalid value",
+    Reason.TOO_LONG: "Too long",
+    Reason.TOO_MANY: "Too many",
+}
+
+
+class Omitted:
+    """Stands for a value that is not repeated in the message: too large, or of no help."""
+
+
+OMITTED = Omitted()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """`reason` and `detail` say what is wrong with `value` at `path`; `str()` is the whole line."""
+
+    reason: Reason
+    path: Path
+    value: Any = OMITTED
+    detail: str = ""
+
+    @property
+    def field(self) -> str:
+        return render_path(self.path) or "<nil>"
+
+    @property
+    def message(self) -> str:
+        """The text of a Status cause: everything but the field."""
+        text = _TITLES[self.reason]
+        if not isinstance(self.value, Omitted):
+            text += f": {render_value(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def render_path(path: Path) -> str:
+    text = ""
+    for step in path:
+        if isinstance(step, int | Key):
+            text += f"[{step}]"
+        else:
+            text += f".{step}" if text else step
+    return text
+
+
+def render_value(value: Any) -> str:
+    """A value as the real server prints it: quoted strings, plain scalars, JSON for the rest."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, float):
+        return render_number(value)
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+
+def render_number(value: float) -> str:
+    """As Go prints a number with %v: no trailing zero, an exponent from 1e21 on."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    return repr(value)
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"} | {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\v": "\\v",
+}
+
+
+def quote(text: str) -> str:
+    """As Go quotes a string with %q."""
+    return '"' + "".join(_quote_char(c) for c in text) + '"'
+
+
+def _quote_char(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

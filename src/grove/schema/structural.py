@@ -1,0 +1,265 @@
+"""Is this a schema that an API server accepts for a custom resource? The rules of structural schemas.
+
+A subset that covers what authors get wrong: types everywhere, no types or defaults inside allOf and the like,
+nothing validated that is not also declared, list types with keys that fit, defaults that are valid. Not
+checked: the cost of CEL rules.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grove.schema.correlation import same
+from grove.schema.errors import FieldError, Key, Path, Reason
+from grove.schema.node import ABSENT, Node, SchemaError, parse
+from grove.schema.regex import matcher
+from grove.schema.rules import compile_rules
+from grove.schema.shape import prune
+from grove.schema.values import check_value
+
+Json = Mapping[str, Any]
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_SCALARS = ("boolean", "integer", "number", "string")
+_INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
+_EMPTY_TYPE = {
+    "root": "must not be empty at the root",
+    "item": "must not be empty for specified array items",
+    "field": "must not be empty for specified object fields",
+}
+_NESTED_FORBIDDEN = {
+    "type": "must be empty to be structural",
+    "additionalProperties": "must be undefined to be structural",
+    "default": "must be undefined to be structural",
+    "title": "must be empty to be structural",
+    "description": "must be empty to be structural",
+    "nullable": "must be false to be structural",
+    "x-kubernetes-preserve-unknown-fields": "must be false to be structural",
+    "x-kubernetes-embedded-resource": "must be false to be structural",
+    "x-kubernetes-int-or-string": "must be false to be structural",
+    "x-kubernetes-list-map-keys": "must be empty to be structural",
+    "x-kubernetes-list-type": "must be undefined to be structural",
+    "x-kubernetes-map-type": "must be undefined to be structural",
+    "x-kubernetes-validations": "must be empty to be structural",
+}
+_KEY_NEEDS_VALUE = (
+    "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property"
+)
+_NOT_SUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
+
+
+def check_schema(schema: Json, path: Path = ("openAPIV3Schema",)) -> list[FieldError]:
+    """All errors found; an empty list means `grove.schema.compile` takes the schema."""
+    errors = [*_check(schema, path, "root")]
+    if errors:
+        return errors
+    try:
+        node = parse(schema)
+        compile_rules(node, is_root=True)
+    except SchemaError as error:
+        return [FieldError(Reason.INVALID, path, "", str(error))]
+    return [*_check_defaults(node, path)]
+
+
+def _check(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
+    yield from _check_keywords(schema, path)
+    yield from _check_type(schema, path, level)
+    yield from _check_list_type(schema, path)
+    properties = schema.get("properties") or {}
+    if schema.get("type") == "array" and schema.get("items") is None:
+        yield FieldError(Reason.REQUIRED, (*path, "items"), detail="must be specified")
+    if isinstance(schema.get("items"), Mapping):
+        yield from _check(schema["items"], (*path, "items"), "item")
+    for name, sub in properties.items():
+        if level == "root" and name == "metadata":
+            yield from _check_metadata(sub, (*path, "properties", Key(name)))
+        else:
+            yield from _check(sub, (*path, "properties", Key(name)), "field")
+    additional = schema.get("additionalProperties")
+    if additional is not None:
+        if level == "root":
+            yield _forbidden((*path, "additionalProperties"), "must not be used at the root")
+        if properties:
+            detail = "additionalProperties and properties are mutual exclusive"
+            yield _forbidden((*path, "additionalProperties"), detail)
+        if isinstance(additional, Mapping):
+            yield from _check(additional, (*path, "additionalProperties"), "field")
+            if "default" in additional:
+                yield _forbidden((*path, "additionalProperties", "default"), "must not be set")
+    for nested, where in _junctors(schema, path):
+        yield from _check_nested(nested, schema, where, path)
+
+
+def _check_keywords(schema: Json, path: Path) -> Iterator[FieldError]:
+    for word in _NOT_SUPPORTED:
+        if word in schema:
+            yield _forbidden((*path, word), f"{word} is not supported")
+    if schema.get("uniqueItems"):
+        detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
+        yield _forbidden((*path, "uniqueItems"), detail)
+    if isinstance(schema.get("items"), list):
+        yield _forbidden((*path, "items"), "items must be a schema object and not an array")
+    if schema.get("x-kubernetes-preserve-unknown-fields") is False:
+        field = (*path, "x-kubernetes-preserve-unknown-fields")
+        yield FieldError(Reason.INVALID, field, False, "must be true or undefined")
+    pattern = schema.get("pattern")
+    if pattern:
+        try:
+            matcher(pattern)
+        except ValueError as error:
+            detail = f"must be a valid regular expression, but isn't: {error}"
+            yield FieldError(Reason.INVALID, (*path, "pattern"), pattern, detail)
+
+
+def _check_type(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
+    kind = schema.get("type") or ""
+    embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+    preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    if kind and kind not in _TYPES:
+        names = ", ".join(f'"{name}"' for name in _TYPES)
+        yield FieldError(Reason.NOT_SUPPORTED, (*path, "type"), kind, f"supported values: {names}")
+    if embedded and kind != "object":
+        detail = "must be object if x-kubernetes-embedded-resource is true"
+        if kind:
+            yield FieldError(Reason.INVALID, (*path, "type"), kind, detail)
+        else:
+            yield FieldError(Reason.REQUIRED, (*path, "type"), detail=detail)
+    elif not kind and not int_or_string and not preserve:
+        yield FieldError(Reason.REQUIRED, (*path, "type"), detail=_EMPTY_TYPE[level])
+    if embedded and not preserve and not schema.get("properties"):
+        detail = (
+            "must not be empty if x-kubernetes-embedded-resource is true without "
+            "x-kubernetes-preserve-unknown-fields"
+        )
+        yield FieldError(Reason.REQUIRED, (*path, "properties"), detail=detail)
+    if level == "root" and kind and kind != "object":
+        yield FieldError(Reason.INVALID, (*path, "type"), kind, "must be object at the root")
+    if level == "root" and schema.get("nullable"):
+        yield _forbidden((*path, "nullable"), "nullable cannot be true at the root")
+    if int_or_string:
+        for word, on in (
+            ("x-kubernetes-preserve-unknown-fields", preserve),
+            ("x-kubernetes-embedded-resource", embedded),
+        ):
+            if on:
+                detail = "must be false if x-kubernetes-int-or-string is true"
+                yield FieldError(Reason.INVALID, (*path, word), True, detail)
+
+
+def _check_metadata(schema: Json, path: Path) -> Iterator[FieldError]:
+    """The server knows metadata; a schema may only restrict the name."""
+    if schema.get("type") != "object":
+        yield FieldError(Reason.INVALID, (*path, "type"), schema.get("type") or "", "must be object")
+    names = set(schema.get("properties") or {})
+    allowed = {"type", "properties", "description"}
+    if not names <= {"name", "generateName"} or not schema.keys() <= allowed:
+        detail = (
+            "must not specify anything other than name and generateName, but metadata is implicitly specified"
+        )
+        yield _forbidden(path, detail)
+
+
+def _check_list_type(schema: Json, path: Path) -> Iterator[FieldError]:
+    list_type = schema.get("x-kubernetes-list-type")
+    keys = schema.get("x-kubernetes-list-map-keys") or []
+    type_path, keys_path = (*path, "x-kubernetes-list-type"), (*path, "x-kubernetes-list-map-keys")
+    if list_type is None:
+        if keys:
+            detail = "must be map if x-kubernetes-list-map-keys is non-empty"
+            yield FieldError(Reason.REQUIRED, type_path, detail=detail)
+        return
+    if list_type not in ("atomic", "set", "map"):
+        detail = 'supported values: "atomic", "map", "set"'
+        yield FieldError(Reason.NOT_SUPPORTED, type_path, list_type, detail)
+    if schema.get("type") != "array":
+        detail = "must be array if x-kubernetes-list-type is specified"
+        yield FieldError(Reason.INVALID, (*path, "type"), schema.get("type") or "", detail)
+    if list_type != "map":
+        if keys:
+            detail = "must be map if x-kubernetes-list-map-keys is non-empty"
+            yield FieldError(Reason.INVALID, type_path, list_type, detail)
+        return
+    if not keys:
+        detail = "must not be empty if x-kubernetes-list-type is map"
+        yield FieldError(Reason.REQUIRED, keys_path, detail=detail)
+    items = schema.get("items")
+    if not isinstance(items, Mapping):
+        return
+    if items.get("type") != "object":
+        detail = "must be object if parent array's x-kubernetes-list-type is map"
+        yield FieldError(Reason.INVALID, (*path, "items", "type"), items.get("type") or "", detail)
+    yield from _check_list_keys(items, list(keys), path)
+
+
+def _check_list_keys(items: Json, keys: list[str], path: Path) -> Iterator[FieldError]:
+    keys_path = (*path, "x-kubernetes-list-map-keys")
+    properties = items.get("properties") or {}
+    if len(set(keys)) != len(keys):
+        yield FieldError(Reason.INVALID, keys_path, keys, "must not contain duplicate entries")
+    for key in keys:
+        field = (*path, "items", "properties", Key(key))
+        sub = properties.get(key)
+        if sub is None:
+            yield FieldError(Reason.INVALID, keys_path, keys, "entries must all be names of item properties")
+            continue
+        if sub.get("type") not in _SCALARS:
+            detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
+            yield FieldError(Reason.INVALID, (*field, "type"), sub.get("type") or "", detail)
+        if key not in (items.get("required") or ()) and "default" not in sub:
+            detail = _KEY_NEEDS_VALUE
+            yield FieldError(Reason.REQUIRED, (*field, "default"), detail=detail)
+        if sub.get("nullable"):
+            detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
+            yield _forbidden((*field, "nullable"), detail)
+
+
+def _junctors(schema: Json, path: Path) -> Iterator[tuple[Json, Path]]:
+    """The schemas under allOf, anyOf, oneOf and not, but for the two ways to write int-or-string."""
+    is_int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
+    for word in ("allOf", "anyOf", "oneOf"):
+        subs = schema.get(word) or []
+        if is_int_or_string and word == "anyOf" and subs == _INT_OR_STRING:
+            continue
+        for i, sub in enumerate(subs):
+            if is_int_or_string and word == "allOf" and i == 0 and sub.get("anyOf") == _INT_OR_STRING:
+                continue
+            yield sub, (*path, word, i)
+    if schema.get("not") is not None:
+        yield schema["not"], (*path, "not")
+
+
+def _check_nested(nested: Json, spine: Json | None, path: Path, spine_path: Path) -> Iterator[FieldError]:
+    """Value validations may not declare anything: what they speak of must be declared on the spine."""
+    if spine is None:
+        place = FieldError(Reason.REQUIRED, path).field
+        yield FieldError(Reason.REQUIRED, spine_path, detail=f"because it is defined in {place}")
+        return
+    for word, detail in _NESTED_FORBIDDEN.items():
+        if nested.get(word) not in (None, "", False, [], ()):
+            yield _forbidden((*path, word), detail)
+    if isinstance(nested.get("items"), Mapping):
+        items = spine.get("items")
+        yield from _check_nested(nested["items"], items, (*path, "items"), (*spine_path, "items"))
+    for name, sub in (nested.get("properties") or {}).items():
+        step: Path = ("properties", Key(name))
+        if name == "metadata":
+            yield _forbidden((*path, *step), "must not be specified in a nested context")
+        declared = (spine.get("properties") or {}).get(name)
+        yield from _check_nested(sub, declared, (*path, *step), (*spine_path, *step))
+    for sub, where in _junctors(nested, path):
+        yield from _check_nested(sub, spine, where, spine_path)
+
+
+def _check_defaults(node: Node, path: Path) -> Iterator[FieldError]:
+    if node.default is not ABSENT:
+        unknown: list[Path] = []
+        if not same(prune(node, node.default, unknown), node.default):
+            yield FieldError(Reason.INVALID, (*path, "default"), node.default, "must not have unknown fields")
+        yield from check_value(node, node.default, path=(*path, "default"))
+    for name, child in node.properties.items():
+        yield from _check_defaults(child, (*path, "properties", Key(name)))
+    if node.items is not None:
+        yield from _check_defaults(node.items, (*path, "items"))
+
+
+def _forbidden(path: Path, detail: str) -> FieldError:
+    return FieldError(Reason.FORBIDDEN, path, detail=detail)
