@@ -1,0 +1,173 @@
+"""The newest known state of all objects of one resource.
+
+Two sources feed it, in any order and with any delay: the watch, and the answers to our own writes
+(write-through, so that what was written is seen by the very next read). Three rules keep them consistent:
+
+- a newer resourceVersion wins, so an event that the watch delivers late changes nothing;
+- objects are told apart by UID, so a re-created object is never confused with its predecessor;
+- what was deleted is remembered for a while with the version of its end, so that neither a late event nor the
+  late answer to a write brings it back. Only a newer version does: an object that had merely left the selection
+  of a label selector.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+
+from grove.runtime.objects import KubeObject, Obj, ObjectKey, key_of, uid_of, version_of
+
+log = structlog.get_logger(__name__)
+
+T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T_co]):
+    """One object became known (`old` is None), changed, or went away (`new` is None)."""
+
+    old: T_co | None
+    new: T_co | None
+
+    @property
+    def object(self) -> T_co:
+        """The newest state: that before its end, if the object went away."""
+        found = self.new if self.new is not None else self.old
+        assert found is not None
+        return found
+
+
+Index = Callable[[Obj], Iterable[Hashable]]
+Handler = Callable[[Change[Obj]], None]
+
+
+class Cache(Generic[Obj]):
+    """Reads are plain calls on memory and never wait. Objects are shared: change none of them in place.
+
+    `indexes` are plain functions from an object to the keys to find it by. Handlers are called at once, in the order of
+    the changes, and must be quick: they note what to do (`Queue.add`) and leave the doing to others. One that raises
+    is logged and disturbs nobody else.
+    """
+
+    def __init__(self, indexes: Mapping[str, Index[Obj]] | None = None) -> None:
+        self._objects: dict[str, Obj] = {}
+        self._names: dict[ObjectKey, str] = {}
+        self._index_functions = dict(indexes or {})
+        self._indexes: dict[str, dict[Hashable, dict[str, Obj]]] = {
+            name: {} for name in self._index_functions
+        }
+        self._ends: OrderedDict[str, tuple[int, float]] = OrderedDict()  # oldest first: version, when noted
+        self._handlers: list[Handler[Obj]] = []
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[Obj]:
+        """Over a copy: the cache may change meanwhile."""
+        return iter(list(self._objects.values()))
+
+    def get(self, key: ObjectKey) -> Obj | None:
+        uid = self._names.get(key)
+        return None if uid is None else self._objects[uid]
+
+    def by_uid(self, uid: str) -> Obj | None:
+        return self._objects.get(uid)
+
+    def by_index(self, index: str, value: Hashable) -> list[Obj]:
+        return list(self._indexes[index].get(value, {}).values())
+
+    def subscribe(self, handler: Handler[Obj]) -> None:
+        """Calls the handler for each object there is, and then for every change."""
+        self._handlers.append(handler)
+        for obj in self:
+            _call(handler, Change(None, obj))
+
+    def observe(self, obj: Obj) -> None:
+        """Takes in a state of an object, from the watch or from the answer to a read or write."""
+        uid, version = uid_of(obj), version_of(obj)
+        known = self._objects.get(uid)
+        if known is not None:
+            if version > version_of(known):
+                self._put(uid, obj, known)
+            return
+        end = self._ends.get(uid)
+        if end is not None and version <= end[0]:
+            return
+        namesake = self.get(key_of(obj))
+        if namesake is not None:
+            # Of two objects with one name the older is gone: its end was before the start of the newer.
+            if version <= version_of(namesake):
+                self._remember_end(uid, version_of(namesake))
+                return
+            self.forget(uid_of(namesake), version)
+        self._put(uid, obj, None)
+
+    def forget(self, uid: str, version: int | None = None) -> None:
+        """The object is gone, or no longer selected, as of this resourceVersion. Without one: it is gone for good."""
+        known = self._objects.get(uid)
+        end = _FOR_GOOD if version is None else version
+        if known is not None and end < version_of(known):
+            return
+        self._remember_end(uid, end)
+        if known is not None:
+            del self._objects[uid]
+            del self._names[key_of(known)]
+            self._reindex(uid, self._index_values(known), {}, known)
+            self._notify(Change(known, None))
+
+    def retain(self, uids: Collection[str], version: int) -> None:
+        """A complete list, as of this resourceVersion, had only these: all others that are not newer are gone."""
+        gone = [uid for uid, obj in self._objects.items() if uid not in uids and version_of(obj) <= version]
+        for uid in gone:
+            self.forget(uid, version)
+
+    def _put(self, uid: str, obj: Obj, known: Obj | None) -> None:
+        values = self._index_values(obj)  # first: if an index function raises, nothing has changed
+        self._objects[uid] = obj
+        self._names[key_of(obj)] = uid
+        self._ends.pop(uid, None)
+        self._reindex(uid, self._index_values(known) if known is not None else {}, values, obj)
+        self._notify(Change(known, obj))
+
+    def _index_values(self, obj: Obj) -> "_Values":
+        return {name: set(function(obj)) for name, function in self._index_functions.items()}
+
+    def _reindex(self, uid: str, old: "_Values", new: "_Values", obj: Obj) -> None:
+        for name, buckets in self._indexes.items():
+            after = new.get(name, set())
+            for value in old.get(name, set()) - after:
+                bucket = buckets[value]
+                del bucket[uid]
+                if not bucket:
+                    del buckets[value]
+            for value in after:
+                buckets.setdefault(value, {})[uid] = obj
+
+    def _notify(self, change: Change[Obj]) -> None:
+        for handler in self._handlers:
+            _call(handler, change)
+
+    def _remember_end(self, uid: str, version: int) -> None:
+        # Real time, not the loop's: it bounds memory alone, and no result depends on it.
+        now = time.monotonic()
+        self._ends[uid] = (version, now)
+        self._ends.move_to_end(uid)
+        while next(iter(self._ends.values()))[1] < now - ENDS_KEPT_FOR:
+            self._ends.popitem(last=False)
+
+
+# Longer than any request or watch can be late. After that, a late state would be put right by the next relist.
+ENDS_KEPT_FOR = 600.0
+_FOR_GOOD = 1 << 63
+
+_Values = Mapping[str, set[Hashable]]
+
+
+def _call(handler: Handler[Obj], change: Change[Obj]) -> None:
+    try:
+        handler(change)
+    except Exception:
+        log.exception("a handler failed on a change", key=str(key_of(change.object)))

@@ -1,0 +1,112 @@
+"""A controller: brings what one key stands for to where it should be, whenever something it depends on changes.
+
+::
+
+    controller = Controller(
+        "replicaset",
+        reconcile,
+        [
+            Source(sets, itself, why="a changed spec changes which pods there should be"),
+            Source(pods, owner("ReplicaSet"), why="a pod that came or went changes what is missing"),
+        ],
+    )
+
+Events only say which keys to look at; a reconcile reads the caches and works out the rest, so events may be merged,
+repeated or come late. A reconcile may return after how many seconds to look again, for repair only: nothing
+on the way to the goal may wait for a timer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, Generic, TypeVar
+
+import structlog
+
+from grove.runtime.cache import Change
+from grove.runtime.errors import Conflict
+from grove.runtime.informer import Informer
+from grove.runtime.metrics import Metrics
+from grove.runtime.queue import Queue
+from grove.runtime.sources import Source
+
+log = structlog.get_logger(__name__)
+
+K = TypeVar("K", bound=Hashable)
+
+# Raises to be called again later, with a growing wait. Returns the seconds after which to look again, or None.
+Reconcile = Callable[[K], Awaitable[float | None]]
+
+
+class Controller(Generic[K]):
+    """Runs when `run` is awaited; ends when it is `stop`ped, after the items in hand, or at once when cancelled."""
+
+    def __init__(
+        self,
+        name: str,
+        reconcile: Reconcile[K],
+        sources: Sequence[Source[Any, K]],
+        *,
+        workers: int = 8,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.name = name
+        self.queue: Queue[K] = Queue()
+        self.informers: list[Informer[Any]] = [source.informer for source in sources]
+        self._reconcile = reconcile
+        self._workers = workers
+        self._metrics = metrics or Metrics()
+        self._metrics.queue_depth.labels(name).set_function(self.queue.__len__)
+        for source in sources:
+            source.informer.cache.subscribe(self._notes(source))
+
+    async def run(self) -> None:
+        """Waits until all caches are filled: a reconcile that sees half the objects would make the other half anew."""
+        for informer in self.informers:
+            await informer.synced.wait()
+        async with asyncio.TaskGroup() as group:
+            for number in range(self._workers):
+                group.create_task(self._work(), name=f"{self.name}-{number}")
+
+    def stop(self) -> None:
+        """Lets each worker finish the item in hand, and no more."""
+        self.queue.close()
+
+    def _notes(self, source: Source[Any, K]) -> Callable[[Change[Any]], None]:
+        def note(change: Change[Any]) -> None:
+            for key in source.affected(change):
+                self.queue.add(key)
+
+        return note
+
+    async def _work(self) -> None:
+        while (key := await self.queue.get()) is not None:
+            try:
+                with structlog.contextvars.bound_contextvars(controller=self.name, key=str(key)):
+                    await self._reconcile_one(key)
+            finally:
+                self.queue.done(key)
+
+    async def _reconcile_one(self, key: K) -> None:
+        started = asyncio.get_running_loop().time()
+        result = "cancelled"
+        try:
+            again = await self._reconcile(key)
+        except Conflict as e:
+            # Somebody else wrote first: their event brings the new state, the retry makes sure.
+            result = "conflict"
+            log.info("object changed meanwhile, will look again", error=str(e))
+            self.queue.retry(key)
+        except Exception:
+            result = "failed"
+            log.exception("reconcile failed, will try again")
+            self.queue.retry(key)
+        else:
+            result = "done"
+            self.queue.succeeded(key)
+            if again is not None:
+                self.queue.add_after(key, again)
+        finally:
+            self._metrics.reconciles.labels(self.name, result).inc()
+            self._metrics.reconcile_seconds.labels(self.name).observe(
+                asyncio.get_running_loop().time() - started
+            )

@@ -1,0 +1,214 @@
+"""Keeps a cache equal to the server: reads everything once, then follows every change.
+
+Where the server has it, the first state is streamed by the watch itself (`sendInitialEvents`); elsewhere it is
+listed in pages. A watch that ends, breaks or falls silent is resumed where it was. When the server no longer has
+that version (410, as an HTTP status or inside the stream), everything is read again, and what is missing then is
+reported as deleted. Nothing that a server answers ends an informer: it says what is wrong, waits, tries again.
+
+What is subscribed to the cache runs between two events and only takes notes, so no slow reconcile can hold up
+the reading.
+"""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Generic, NoReturn
+
+import msgspec
+import structlog
+
+from grove.runtime import requests
+from grove.runtime.backoff import Backoff
+from grove.runtime.cache import Cache, Index
+from grove.runtime.client import Client
+from grove.runtime.collection import PAGE, Collection, Decode
+from grove.runtime.errors import BadRequest, Gone, Invalid, RequestError
+from grove.runtime.objects import Obj, PartialObject, ResourceType, key_of, parse_version, uid_of, version_of
+from grove.runtime.watch import IdleWatchError, WatchEvent, watch_events
+
+log = structlog.get_logger(__name__)
+
+
+class Informer(Generic[Obj]):
+    """`cache` holds what is known, `objects` writes to the server and, at once, to the cache.
+
+    An informer with a selector must not write objects that the selector does not select: no event would ever
+    remove them from the cache.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: ResourceType,
+        decode: Decode[Obj],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Index[Obj]] | None = None,
+        idle_timeout: float = 75.0,
+    ) -> None:
+        self.resource = resource
+        self.cache: Cache[Obj] = Cache(indexes)
+        self.objects = Collection(client, resource, decode, cache=self.cache)
+        self.synced = asyncio.Event()
+        # Why the cache may be behind; None while a watch is up. Also the reason why `synced` is not yet set.
+        self.trouble: Exception | None = None
+        self._client = client
+        self._decode = decode
+        self._namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._idle_timeout = idle_timeout
+        self._position: int | None = None
+        self._can_stream_lists = True
+        client.metrics.cache_size.labels(resource.plural).set_function(self.cache.__len__)
+
+    async def run(self) -> NoReturn:
+        """Until cancelled."""
+        waits = Backoff(0.2, 30.0, spread=0.5)
+        clock = asyncio.get_running_loop().time
+        while True:
+            started, position = clock(), self._position
+            reason = await self._follow_once()
+            self._client.metrics.watch_restarts.labels(self.resource.plural, reason).inc()
+            # A connection that lived or brought news was sound: go on at once. Else do not hammer the server.
+            if clock() - started >= SOUND_AFTER or (position is not None and position != self._position):
+                waits.reset()
+                await asyncio.sleep(0)
+            else:
+                await asyncio.sleep(waits.next())
+
+    async def _follow_once(self) -> str:
+        """One connection, from where we are until it ends. Returns why it ended."""
+        try:
+            await self._follow()
+            return "ended"
+        except IdleWatchError as e:
+            log.info("watch is begun again", resource=self.resource.plural, reason=str(e))
+            return "idle"
+        except Gone as e:
+            log.info("version expired, everything is read again", resource=self.resource.plural, error=str(e))
+            self._position = None
+            return "expired"
+        except (
+            RequestError,
+            msgspec.DecodeError,
+            ValueError,
+        ) as e:  # the last two: an answer that makes no sense
+            self.trouble = e
+            log.warning(
+                "cannot follow the server, will try again", resource=self.resource.plural, error=str(e)
+            )
+            return "failed"
+
+    async def _follow(self) -> None:
+        if self._position is None and self._can_stream_lists:
+            try:
+                return await self._watch(initial=True)
+            except (Invalid, BadRequest, IdleWatchError) as e:
+                if self._position is not None:
+                    raise
+                # A server without the feature refuses; one that does not know the option never says "that was all".
+                log.debug("no streaming lists here", resource=self.resource.plural, error=str(e))
+                self._can_stream_lists = False
+        if self._position is None:
+            await self._list()
+        return await self._watch()
+
+    async def _list(self) -> None:
+        try:
+            await self._list_pages(PAGE)
+        except Gone:  # the continue token expired between two pages: ask for all at once
+            await self._list_pages(0)
+
+    async def _list_pages(self, limit: int) -> None:
+        seen: set[str] = set()
+        version = ""
+        async for page in self.objects.pages(
+            self._namespace, labels=self._labels, fields=self._fields, limit=limit
+        ):
+            version = version or page.resource_version
+            for body in page.bodies:
+                self._observe(body, seen)
+        self._is_complete(seen, parse_version(version))
+
+    async def _watch(self, *, initial: bool = False) -> None:
+        call = requests.watch(
+            self.resource,
+            self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            resource_version="" if self._position is None else str(self._position),
+            initial_events=initial,
+            # Spread, so that the watches of one process do not all end together.
+            timeout_seconds=random.randint(300, 600),
+        )
+        idle = min(self._idle_timeout, INITIAL_SILENCE) if initial else self._idle_timeout
+        seen: set[str] | None = set() if initial else None
+        async with aclosing(watch_events(self._client, call, idle_timeout=idle)) as events:
+            async for event in events:
+                self.trouble = None
+                seen = self._take(event, seen)
+
+    def _take(self, event: WatchEvent, seen: set[str] | None) -> set[str] | None:
+        """Takes in one event. `seen` are the objects of a first state that is still being streamed."""
+        if event.type in ("ADDED", "MODIFIED"):
+            self._advance(self._observe(event.body, seen), seen)
+        elif event.type == "DELETED":
+            gone = _metadata.decode(event.body)
+            self.cache.forget(uid_of(gone), version_of(gone))
+            self._advance(version_of(gone), seen)
+        elif event.type == "BOOKMARK":
+            bookmark = _metadata.decode(event.body)
+            if seen is not None and bookmark.metadata.annotations.get("k8s.io/initial-events-end") == "true":
+                self._is_complete(seen, version_of(bookmark))
+                return None
+            self._advance(version_of(bookmark), seen)
+        return seen
+
+    def _observe(self, body: bytes, seen: set[str] | None) -> int:
+        """Takes in one object and returns its version. One that cannot be read is reported and left out."""
+        try:
+            obj = self._decode(body)
+            self.cache.observe(obj)
+        except (
+            Exception
+        ) as e:  # whatever the caller's functions raise: one bad object must not stop the others
+            return self._report(body, e, seen)
+        if seen is not None:
+            seen.add(uid_of(obj))
+        return version_of(obj)
+
+    def _report(self, body: bytes, error: Exception, seen: set[str] | None) -> int:
+        self._client.metrics.undecodable.labels(self.resource.plural).inc()
+        partial = _metadata.decode(body)
+        log.error(
+            "object cannot be read and is left out; what is known of it stays as it was",
+            resource=self.resource.plural,
+            key=str(key_of(partial)),
+            error=str(error),
+        )
+        if seen is not None:
+            seen.add(uid_of(partial))
+        return version_of(partial)
+
+    def _advance(self, version: int, seen: set[str] | None) -> None:
+        """The next watch begins here. A first state that is only half here is no place to begin from."""
+        if seen is None:
+            self._position = max(self._position or 0, version)
+
+    def _is_complete(self, seen: set[str], version: int) -> None:
+        self.cache.retain(seen, version)
+        self._position = version
+        self.trouble = None
+        self.synced.set()
+
+
+# A connection that lasted this long was not refused.
+SOUND_AFTER = 5.0
+# While a first state is streamed there is no reason for silence, except that the server does not know how.
+INITIAL_SILENCE = 15.0
+
+_metadata = msgspec.json.Decoder(PartialObject)

@@ -1,0 +1,106 @@
+"""One watch connection: lines out of chunks, events out of lines.
+
+A line is `{"type":"ADDED","object":{...}}` and may be longer than 1.5 MB, the largest object that etcd stores. Only
+the type is read here; the object stays bytes for the caller to decode, once, into what it needs.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from grove.runtime.client import Client
+from grove.runtime.errors import RequestError, Status, TransportError, error_from_status
+from grove.runtime.requests import Call
+
+
+class WatchEvent(NamedTuple):
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK. `body` is a copy of its own, so that `msgspec.Raw` fields
+    decoded from it keep alive these bytes and nothing else."""
+
+    type: str
+    body: bytes
+
+
+async def watch_events(
+    client: Client, call: Call, *, idle_timeout: float
+) -> AsyncGenerator[WatchEvent, None]:
+    """The events of one connection, until the server ends it.
+
+    Raises `ApiError` for a refusal, also one sent inside the stream (`Gone` for an expired version), and
+    `TransportError` when the connection breaks, or is silent for `idle_timeout` seconds: it may be half-open, and
+    servers send bookmarks more often.
+    """
+    stream = await client.stream(call)
+    chunks = stream.chunks()
+    lines = LineBuffer()
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(idle_timeout):
+                    chunk = await anext(chunks, None)
+            except TimeoutError as e:
+                raise IdleWatchError(f"watch of {call.request.path} was silent for {idle_timeout:g} s") from e
+            if chunk is None:
+                return
+            for line in lines.feed(chunk):
+                event = split_event(line)
+                if event.type == "ERROR":
+                    raise _error(event.body, call)
+                yield event
+    finally:
+        await stream.close()
+
+
+def _error(body: bytes, call: Call) -> RequestError:
+    try:
+        return error_from_status(msgspec.json.decode(body, type=Status), f"WATCH {call.request.path}")
+    except msgspec.DecodeError:
+        return TransportError(f"watch of {call.request.path} sent an error that is no Status: {body[:200]!r}")
+
+
+class IdleWatchError(TransportError):
+    """Nothing came for longer than a live connection is silent."""
+
+
+class LineBuffer:
+    """Cuts a stream of chunks into lines. A long line is joined once, however many chunks it came in."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that this chunk completes, without line ends, without empty ones."""
+        first, *rest = chunk.split(b"\n")
+        self._begun.append(first)
+        for piece in rest:
+            line = b"".join(self._begun).strip()
+            self._begun = [piece]
+            if line:
+                yield line
+
+
+class _Envelope(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_envelope = msgspec.json.Decoder(_Envelope)
+_OPENING, _MIDDLE = b'{"type":"', b'","object":'
+
+
+def split_event(line: bytes) -> WatchEvent:
+    """Splits off the type without a look at the object.
+
+    API servers write the envelope in one way, which two comparisons recognise; whatever else is valid JSON takes the
+    slower way, and anything else is a broken stream.
+    """
+    end = line.find(b'"', len(_OPENING))
+    if line.startswith(_OPENING) and line.startswith(_MIDDLE, end) and line.endswith(b"}"):
+        return WatchEvent(line[len(_OPENING) : end].decode(), line[end + len(_MIDDLE) : -1])
+    try:
+        envelope = _envelope.decode(line)
+    except msgspec.DecodeError as e:
+        raise TransportError(f"the watch sent what is no event: {line[:200]!r}") from e
+    return WatchEvent(envelope.type, bytes(envelope.object))
