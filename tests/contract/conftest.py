@@ -1,0 +1,87 @@
+"""Every case runs on the embedded cluster, and under ``-m real`` on a real API server: the real one is right.
+
+Each case has a namespace of its own. The embedded server is new for each case; the real one is shared by the
+run, so a case must not rely on what else exists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Iterator
+
+import aiohttp
+import pytest
+from grove_testbed.cluster import Cluster
+from grove_testbed.fixtures import started
+
+from tests.contract.api import Api
+from tests.contract.objects import CRDS, WIDGET_CRD
+
+
+@pytest.fixture(scope="session")
+def control_plane(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """Without service accounts: a case creates pods in a namespace that is milliseconds old."""
+    yield from started(request, k8s, skip_admission=("ServiceAccount",))
+
+
+@pytest.fixture(params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def server(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+async def connection(
+    server: str, k8s: str, request: pytest.FixtureRequest
+) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
+    """A client session and the address of the server under test."""
+    # Sockets are closed by us, not kept for a next request that never comes.
+    if server == "real":
+        cluster: Cluster = request.getfixturevalue("control_plane")
+        headers = {"Authorization": f"Bearer {cluster.token()}"}
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=cluster.tls()), headers=headers, read_bufsize=2**22
+        ) as session:
+            yield session, cluster.url
+    else:
+        from grove.sandbox.apiserver import ApiServer
+        from grove.sandbox.http import serve
+
+        async with serve(ApiServer(), port=0) as url, aiohttp.ClientSession(read_bufsize=2**22) as session:
+            yield session, url
+
+
+@pytest.fixture
+async def api(connection: tuple[aiohttp.ClientSession, str], server: str, k8s: str) -> Api:
+    """The server, with a fresh namespace."""
+    session, url = connection
+    namespace = f"case-{secrets.token_hex(5)}"
+    api = Api(session, url, namespace, server, k8s)
+    await api.created(
+        "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    )
+    return api
+
+
+@pytest.fixture
+async def widgets(api: Api) -> Api:
+    """The same, with the Widget kind served."""
+    answer = await api.create(CRDS, WIDGET_CRD)
+    assert answer.code in (201, 409), answer
+    await established(api, "widgets.contract.grove.test")
+    return api
+
+
+async def established(api: Api, name: str) -> None:
+    """Waits until a custom kind can be used: its condition is true and its endpoint answers."""
+
+    def is_established(answer: object) -> bool:
+        conditions = answer.body.get("status", {}).get("conditions", [])  # type: ignore[attr-defined]
+        return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+    answer = await api.eventually(f"{CRDS}/{name}", is_established)
+    spec = answer.body["spec"]
+    endpoint = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+    await api.eventually(endpoint, lambda answer: answer.code == 200)
+    await asyncio.sleep(0)
