@@ -9,16 +9,14 @@ bytes that were read: nothing in it is decoded, copied or reordered, and the buf
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 from msgspec import Raw
 
-from grove.api.model import FieldInfo, Model, fields, unwrap
+from grove.api.model import FieldInfo, M, Model, fields, unwrap
 from grove.api.scalars import decode_hook, encode_hook
 from grove.schema.errors import Path, render_path
-
-M = TypeVar("M", bound=Model)
 
 
 class DecodeError(ValueError):

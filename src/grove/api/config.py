@@ -19,6 +19,8 @@ DEFAULT_SCHEDULER = "default-scheduler"
 BUILT_IN_SCHEDULERS = (DEFAULT_SCHEDULER, "kai-scheduler", "koord-scheduler", "volcano", "yunikorn")
 """The profiles that are enabled when the file names none."""
 
+_OTHER_NAMES = {"": DEFAULT_SCHEDULER, "grove-scheduler": "kai-scheduler"}
+
 
 class ClientConnection(Model):
     qps: Annotated[float, About("Not used: the client follows what the API server can take.")] = default(0.0)
@@ -150,6 +152,13 @@ class Schedulers(Model):
         if not named:
             return BUILT_IN_SCHEDULERS
         return named if DEFAULT_SCHEDULER in named else (*named, DEFAULT_SCHEDULER)
+
+    def profile_for(self, scheduler_name: str) -> str | None:
+        """The enabled profile that serves pods with this schedulerName."""
+        if scheduler_name in self.enabled:
+            return scheduler_name
+        other = "koord-scheduler" if "koord" in scheduler_name else _OTHER_NAMES.get(scheduler_name)
+        return other if other in self.enabled else None
 
 
 class OperatorConfiguration(Model):

@@ -22,6 +22,7 @@ from typing import (
     Any,
     ClassVar,
     Self,
+    TypeVar,
     Union,
     dataclass_transform,
     get_args,
@@ -127,6 +128,14 @@ class Model(
         if self.unknown:
             other._unknown = dict(self.unknown)
         return other
+
+
+M = TypeVar("M", bound=Model)
+
+
+def replace(model: M, **changes: Any) -> M:
+    """The same model with some fields changed; its unknown fields are kept."""
+    return model.__replace__(**changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,26 @@
+"""Bounds on numbers, as the models state them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.api.model import FieldInfo, Model, fields
+from grove.api.validation.problem import Problem, invalid
+from grove.schema.errors import Path
+
+
+def check_bounds(value: Any, path: Path = ()) -> Iterator[Problem]:
+    """Every number in a model, or in a list of models, that is out of its bounds."""
+    if isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from check_bounds(item, (*path, i))
+    elif isinstance(value, Model):
+        for field in fields(type(value)):
+            here = (*path, field.json_name)
+            yield from _check(field, getattr(value, field.name), here)
+            yield from check_bounds(getattr(value, field.name), here)
+
+
+def _check(field: FieldInfo, value: Any, path: Path) -> Iterator[Problem]:
+    lowest = field.about.at_least if field.about.above is None else field.about.above + 1
+    if lowest is not None and isinstance(value, int) and value < lowest:
+        yield invalid(path, value, f"must be at least {lowest}", f"set {field.json_name} to {lowest} or more")

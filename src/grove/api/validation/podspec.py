@@ -1,0 +1,100 @@
+"""Rules for the pod templates. What only Kubernetes can judge is left to it."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Raw
+
+from grove.api.podcliqueset import PodCliqueSet
+from grove.api.validation.cliques import PATH
+from grove.api.validation.problem import Problem, duplicate, forbidden, invalid, warning
+from grove.api.validation.syntax import is_env_name
+from grove.schema.errors import Path
+
+
+class _Env(msgspec.Struct):
+    name: str = ""
+
+
+class _Container(msgspec.Struct):
+    name: str = ""
+    env: list[_Env] | None = None
+
+
+class PodSpecView(msgspec.Struct, rename="camel"):
+    """The few fields of a pod template that concern Grove."""
+
+    scheduler_name: str | None = None
+    node_name: str | None = None
+    topology_spread_constraints: list[Raw] | None = None
+    scheduling_gates: list[Raw] | None = None
+    containers: list[_Container] | None = None
+    init_containers: list[_Container] | None = None
+
+
+def view(pod_spec: Raw) -> PodSpecView:
+    """Raises msgspec.ValidationError for a template that has not the shape of a PodSpec."""
+    return msgspec.json.decode(pod_spec, type=PodSpecView)
+
+
+def scheduler_name(pod_spec: Raw) -> str:
+    """The scheduler that a template asks for; empty when it asks for none, or has not the shape of a PodSpec."""
+    try:
+        return view(pod_spec).scheduler_name or ""
+    except msgspec.ValidationError:
+        return ""
+
+
+def check_pod_specs(pcs: PodCliqueSet, *, creating: bool) -> Iterator[Problem]:
+    for i, clique in enumerate(pcs.spec.template.cliques):
+        path = (*PATH, i, "spec", "podSpec")
+        try:
+            found = view(clique.spec.pod_spec)
+        except msgspec.ValidationError as e:
+            yield invalid(path, "...", f"this is not a PodSpec: {e}", "write it as the spec of a Pod")
+            continue
+        if creating:
+            yield from _check_placement(found, path)
+        for field, containers in (
+            ("containers", found.containers),
+            ("initContainers", found.init_containers),
+        ):
+            for k, container in enumerate(containers or []):
+                yield from _check_env(container, (*path, field, k, "env"))
+
+
+def _check_placement(found: PodSpecView, path: Path) -> Iterator[Problem]:
+    if found.topology_spread_constraints:
+        yield forbidden(
+            (*path, "topologySpreadConstraints"),
+            "spreading pods works against placing them as a gang",
+            "remove it, and say where pods belong with topologyConstraint",
+        )
+    if found.node_name:
+        yield forbidden(
+            (*path, "nodeName"),
+            "a pod with a node bypasses the scheduler",
+            "remove it, and use nodeSelector or affinity",
+        )
+
+
+def _check_env(container: _Container, path: Path) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for n, env in enumerate(container.env or []):
+        here = (*path, n, "name")
+        if not is_env_name(env.name):
+            yield invalid(
+                here,
+                env.name,
+                "is not the name of an environment variable",
+                "use printable ASCII without '='",
+            )
+        elif env.name in seen:
+            yield duplicate(
+                here, env.name, "the variable is set twice in this container", "remove one of them"
+            )
+        elif env.name.startswith("GROVE_"):
+            yield warning(
+                here, env.name, "Grove may set this variable itself", "choose a name without GROVE_"
+            )
+        seen.add(env.name)

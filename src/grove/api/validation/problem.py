@@ -1,0 +1,39 @@
+"""What validation finds: a field, its value, the rule that it breaks and what to do about it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from grove.schema.errors import OMITTED, FieldError, Path, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(FieldError):  # noqa: N818
+    """A field error that also says how to mend it. A `warning` does not make an object invalid."""
+
+    remedy: str = ""
+    warning: bool = False
+
+
+def invalid(path: Path, value: Any, detail: str, remedy: str) -> Problem:
+    return Problem(Reason.INVALID, path, value, detail, remedy)
+
+
+def required(path: Path, detail: str, remedy: str) -> Problem:
+    return Problem(Reason.REQUIRED, path, OMITTED, detail, remedy)
+
+
+def duplicate(path: Path, value: Any, detail: str, remedy: str) -> Problem:
+    return Problem(Reason.DUPLICATE, path, value, detail, remedy)
+
+
+def forbidden(path: Path, detail: str, remedy: str) -> Problem:
+    return Problem(Reason.FORBIDDEN, path, OMITTED, detail, remedy)
+
+
+def unsupported(path: Path, value: Any, supported: list[str], remedy: str) -> Problem:
+    names = ", ".join(f'"{s}"' for s in supported)
+    return Problem(Reason.NOT_SUPPORTED, path, value, f"supported values: {names}", remedy)
+
+
+def warning(path: Path, value: Any, detail: str, remedy: str) -> Problem:
+    return Problem(Reason.INVALID, path, value, detail, remedy, warning=True)

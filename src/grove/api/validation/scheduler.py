@@ -1,0 +1,34 @@
+"""Which scheduler a set is for. All its cliques must name the same one, and it must be enabled."""
+
+from collections.abc import Iterator
+
+from grove.api.config import Schedulers
+from grove.api.podcliqueset import PodCliqueSet
+from grove.api.validation.cliques import PATH
+from grove.api.validation.podspec import scheduler_name
+from grove.api.validation.problem import Problem, invalid, unsupported
+
+
+def check_scheduler(pcs: PodCliqueSet, schedulers: Schedulers) -> Iterator[Problem]:
+    cliques = pcs.spec.template.cliques
+    wanted = [scheduler_name(c.spec.pod_spec) or schedulers.default_profile_name for c in cliques]
+    if not wanted:
+        return
+    path = (*PATH, 0, "spec", "podSpec", "schedulerName")
+    if len(set(wanted)) > 1:
+        listed = ", ".join(f"{c.name} uses {w}" for c, w in zip(cliques, wanted, strict=True))
+        yield invalid(
+            path,
+            wanted[0],
+            f"all cliques of a set must use one scheduler, since one scheduler places a gang: {listed}",
+            "write the same schedulerName in every clique (one that is not written means "
+            f"{schedulers.default_profile_name})",
+        )
+        return
+    if schedulers.profile_for(wanted[0]) is None:
+        yield unsupported(
+            path,
+            wanted[0],
+            list(schedulers.enabled),
+            "use one of these, or enable a profile for it in the operator's configuration (scheduler.profiles)",
+        )
