@@ -56,11 +56,15 @@ class Schema:
         """The object without fields the schema does not know."""
         return _prune(self._node, obj, [], is_root=self._resource)
 
-    def unknown_fields(self, obj: Any) -> list[str]:
-        """The fields `prune` would drop, as sorted paths such as `spec.cliques[0].nmae`."""
+    def unknown_paths(self, obj: Any) -> list[Path]:
+        """The fields `prune` would drop, in the order in which they stand."""
         found: list[Path] = []
         _prune(self._node, obj, found, is_root=self._resource)
-        return sorted(render_path(path) for path in found)
+        return found
+
+    def unknown_fields(self, obj: Any) -> list[str]:
+        """The same as sorted text such as `spec.cliques[0].nmae`."""
+        return sorted(render_path(path) for path in self.unknown_paths(obj))
 
     def default(self, obj: Any) -> Any:
         """The object with defaults filled in, and nulls gone where null is not allowed."""
