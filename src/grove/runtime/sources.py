@@ -51,11 +51,12 @@ class Source(Generic[Obj, K]):
     why: str
     when: Callable[[Change[Obj]], bool] = every_change
 
-    def affected(self, change: Change[Obj]) -> set[K]:
+    def affected(self, change: Change[Obj]) -> list[K]:
+        """Each key once, in an order that does not depend on chance."""
         if not self.when(change):
-            return set()
+            return []
         states = (state for state in (change.old, change.new) if state is not None)
-        return {key for state in states for key in self.keys(state)}
+        return list(dict.fromkeys(key for state in states for key in self.keys(state)))
 
 
 class OwnerLike(Protocol):
