@@ -8,6 +8,7 @@ import typer
 
 from grove.cli.crds import crds
 from grove.cli.output import CommandError, Exit, fail, print_error
+from grove.cli.validate import validate
 
 app = typer.Typer(
     name="grove",
@@ -36,6 +37,7 @@ def grove(
     """Gang scheduling for any Kubernetes scheduler."""
 
 
+app.command()(validate)
 app.command()(crds)
 
 
