@@ -182,7 +182,7 @@ def _object_problems(value: Any, model: type[Resource], known: Known) -> Iterato
     errors = [e for e in found.validate(found.default(value)) if e.path]
     yield from (_unknown_field(path, schema(model)) for path in unknown)
     misspelt = {(*path[:-1], _meant(path, schema(model))) for path in unknown}
-    yield from (_explained(error, schema(model)) for error in errors if error.path not in misspelt)
+    yield from (_explained(e, _at(value, e.path), schema(model)) for e in errors if e.path not in misspelt)
     touched = _Mended(found.default(found.prune(value)), errors, schema(model))
     try:
         obj = codec.decode(codec.encode(touched.value), model)
@@ -280,14 +280,12 @@ def _meant(path: Path, whole: Mapping[str, Any]) -> str:
     return names[near[0]] if near else ""
 
 
-def _explained(error: FieldError, whole: Mapping[str, Any]) -> Problem:
+def _explained(error: FieldError, value: Any, whole: Mapping[str, Any]) -> Problem:
     """A schema error in the words of this tool: the server's say the same, but not what to do."""
     expected = _schema_at(whole, error.path)
     text = expected.get("description", "")
-    if error.reason is Reason.TYPE_INVALID and "type" in expected:
-        detail = f"must be of type {expected['type']}"
-    else:
-        detail = error.detail
     missing = error.reason is Reason.REQUIRED
     remedy = f"{'add ' if missing else ''}{error.path[-1]}: {text}" if text else ""
-    return Problem(error.reason, error.path, error.value, detail, remedy)
+    if error.reason is Reason.TYPE_INVALID and "type" in expected:
+        return Problem(error.reason, error.path, value, f"must be of type {expected['type']}", remedy)
+    return Problem(error.reason, error.path, error.value, error.detail, remedy)

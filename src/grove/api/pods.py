@@ -1,0 +1,77 @@
+"""Pods seen in part: the few fields that Grove reads, decoded in one pass.
+
+A pod has hundreds of fields and there are thousands of pods. These structs hold what the operator looks at; msgspec
+skips the rest without building it. They are read and never written back, and cannot form cycles, so the garbage
+collector need not visit them.
+"""
+
+import msgspec
+
+
+class _View(msgspec.Struct, kw_only=True, rename="camel", gc=False, frozen=True):
+    pass
+
+
+class PodOwner(_View):
+    uid: str
+    kind: str
+    name: str
+    controller: bool | None = None
+
+
+class PodMetadata(_View):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    owner_references: tuple[PodOwner, ...] = ()
+
+
+class SchedulingGate(_View):
+    name: str
+
+
+class PodSpec(_View):
+    node_name: str | None = None
+    hostname: str | None = None
+    scheduler_name: str | None = None
+    scheduling_gates: tuple[SchedulingGate, ...] = ()
+
+
+class PodCondition(_View):
+    type: str
+    status: str
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+class Terminated(_View):
+    exit_code: int = 0
+
+
+class ContainerState(_View):
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(_View):
+    ready: bool = False
+    started: bool | None = None
+    last_state: ContainerState | None = None
+
+
+class PodStatus(_View):
+    phase: str | None = None
+    reason: str | None = None
+    conditions: tuple[PodCondition, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(_View):
+    metadata: PodMetadata
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
