@@ -1,0 +1,39 @@
+"""From a URL to what it is about."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A resource path. `name` is empty for a collection, `namespace` for all namespaces or cluster scope."""
+
+    group: str
+    version: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+def parse(path: str) -> Target | None:
+    """None for a path that is not below a group and version."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) >= 3:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) >= 4:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    if rest[0] == "namespaces" and len(rest) >= 3 and not _of_namespace(group, rest):
+        return _resource(group, version, rest[1], rest[2:])
+    return _resource(group, version, "", rest)
+
+
+def _of_namespace(group: str, rest: list[str]) -> bool:
+    """`namespaces/x/status` is about the namespace itself."""
+    return not group and len(rest) == 3 and rest[2] in ("status", "finalize")
+
+
+def _resource(group: str, version: str, namespace: str, rest: list[str]) -> Target:
+    plural, name = rest[0], rest[1] if len(rest) > 1 else ""
+    return Target(group, version, plural, namespace, name, "/".join(rest[2:]))
