@@ -152,5 +152,5 @@ def client(script: Script, **options: Any) -> Client:
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what must come. Time is virtual: waiting long costs nothing, waiting for ever fails."""
     async with asyncio.timeout(3600):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
