@@ -14,10 +14,10 @@ MAX_BODY = 3 * 1024 * 1024  # a real server's limit on a request
 async def serve(transport: Transport, *, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """Yields the base URL, such as `http://127.0.0.1:40123`. Port 0 takes a free one."""
     server = web.Server(_handler(transport), access_log=None)
-    runner = web.ServerRunner(server, handle_signals=False)
+    runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.2)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, shutdown_timeout=0.5)
+        site = web.TCPSite(runner, host, port)
         await site.start()
         bound = runner.addresses[0][1]
         yield f"http://{host}:{bound}"

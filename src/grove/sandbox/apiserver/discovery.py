@@ -8,7 +8,7 @@ from grove.runtime.transport import Request, Response
 from grove.sandbox.apiserver import openapi
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.state import State
-from grove.sandbox.apiserver.status import JSON_HEADERS, ApiError
+from grove.sandbox.apiserver.status import JSON_HEADERS, method_not_allowed
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH = ("/healthz", "/livez", "/readyz")
@@ -35,8 +35,7 @@ def answer(state: State, request: Request) -> Response | None:
 
 def raise_for_method(path: str) -> None:
     if path in ("/api", "/apis", "/version", *HEALTH):
-        message = "the server does not allow this method on the requested resource"
-        raise ApiError(405, "MethodNotAllowed", message)
+        raise method_not_allowed()
 
 
 def _document(state: State, path: str) -> Any:

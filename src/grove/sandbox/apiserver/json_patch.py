@@ -115,4 +115,4 @@ def _keys(path: str) -> list[str]:
 
 
 def _failed() -> ApiError:
-    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request")
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {})

@@ -45,14 +45,16 @@ def match_namespace(metadata: Object, call: Call) -> None:
 def carry_over(new: Object, old: Object) -> None:
     """What an update can never change is taken from the stored object before it is judged."""
     fresh, stored = new["metadata"], old["metadata"]
-    for field in ("generation", "creationTimestamp", "deletionTimestamp", "managedFields"):
-        if field in stored and not (field == "managedFields" and field in fresh):
+    for field in ("generation", "creationTimestamp"):
+        if field in stored:
             fresh[field] = stored[field]
-        elif field != "managedFields":
+        else:
             fresh.pop(field, None)
-    if "deletionGracePeriodSeconds" in stored:
-        fresh.setdefault("deletionGracePeriodSeconds", stored["deletionGracePeriodSeconds"])
-    fresh.setdefault("uid", stored["uid"])
+    if "deletionTimestamp" in stored:
+        fresh["deletionTimestamp"] = stored["deletionTimestamp"]
+    for field in ("deletionGracePeriodSeconds", "managedFields", "uid"):
+        if field in stored:
+            fresh.setdefault(field, stored[field])
 
 
 def validate(metadata: Object, name_rule: NameRule, *, namespaced: bool) -> list[FieldError]:
@@ -89,7 +91,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
             errors.append(forbidden_field("metadata.finalizers", detail))
     errors += [
         invalid(f"metadata.{field}", fresh.get(field), IMMUTABLE)
-        for field in ("name", "namespace", "uid", "deletionGracePeriodSeconds")
+        for field in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
         if fresh.get(field) != stored.get(field)
     ]
     return errors + _validate_common(fresh)

@@ -89,8 +89,6 @@ def _admit(obj: Object, spec: Object, call: Call) -> None:
     for field in ("containers", "initContainers"):
         if field in spec:
             spec[field] = [_requests_from_limits(container) for container in spec[field]]
-    if not spec.get("serviceAccountName"):
-        spec["serviceAccountName"] = spec["serviceAccount"] = "default"
     _admit_priority(obj, spec, call)
     tolerations = list(spec.get("tolerations") or [])
     for taint in _TAINTS:
@@ -186,6 +184,9 @@ def _validate_spec(spec: Object) -> list[FieldError]:
         if name in gates:
             errors.append(duplicate(path, name))
         gates.add(name)
+    if gates and spec.get("nodeName"):
+        detail = "cannot be set until all schedulingGates have been cleared"
+        errors.append(forbidden_field("spec.nodeName", detail))
     for field in ("hostname", "subdomain"):
         value = spec.get(field)
         if value:

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import orjson
 
@@ -11,10 +11,10 @@ from grove.sandbox.apiserver.selectors import matcher
 from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import (
     ApiError,
+    FieldError,
     bad_request,
     expired,
     forbidden_field,
-    invalid,
     invalid_object,
     not_found,
 )
@@ -66,6 +66,9 @@ def list_objects(call: Call, answer: Answer) -> bytes:
 def _moment(call: Call) -> tuple[int, Key | None]:
     """The version to show, and the key after which a continued list goes on."""
     query, store = call.query, call.state.store
+    if "sendInitialEvents" in query:
+        detail = "sendInitialEvents is forbidden for list"
+        raise refusal(forbidden_field("sendInitialEvents", detail))
     token, match = query.get("continue"), query.get("resourceVersionMatch", "")
     given = query.get("resourceVersion", "")
     if token:
@@ -73,19 +76,18 @@ def _moment(call: Call) -> tuple[int, Key | None]:
             raise bad_request("specifying resource version is not allowed when using continue")
         version, after = _read_token(token)
         if version < call.table.compacted:
-            error = expired(EXPIRED_CONTINUE)
-            raise error
+            raise expired(EXPIRED_CONTINUE)
         return version, after
     if match and not given:
         detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
-        _refuse([forbidden_field("resourceVersionMatch", detail)])
-    wanted = _number(query, "resourceVersion")
+        raise refusal(forbidden_field("resourceVersionMatch", detail))
+    wanted = version_number(given)
     if wanted > store.version:
         raise too_large(wanted, store.version)
     if match == "Exact":
         if not wanted:
             detail = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
-            _refuse([forbidden_field("resourceVersionMatch", detail)])
+            raise refusal(forbidden_field("resourceVersionMatch", detail))
         if wanted < call.table.compacted:
             raise expired(f"The resourceVersion for the provided list is too old. ({wanted})")
         return wanted, None
@@ -101,17 +103,24 @@ def too_large(wanted: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, details, {"retry-after": "1"})
 
 
-def _number(query: object, field: str) -> int:
-    text = query.get(field) or "0"  # type: ignore[attr-defined]
+def _number(query: Mapping[str, str], field: str) -> int:
+    text = query.get(field) or "0"
     try:
         return int(text)
     except ValueError:
-        _refuse([invalid(field, text, f'strconv.ParseUint: parsing "{text}": invalid syntax')])
-        raise AssertionError from None
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
 
 
-def _refuse(errors: list[object]) -> None:
-    raise invalid_object("meta.k8s.io", "ListOptions", "", errors)  # type: ignore[arg-type]
+def version_number(text: str) -> int:
+    try:
+        return int(text or 0)
+    except ValueError:
+        why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiError(500, "", why) from None
+
+
+def refusal(*errors: FieldError) -> ApiError:
+    return invalid_object("meta.k8s.io", "ListOptions", "", errors)
 
 
 def _token(version: int, key: Key) -> str:
@@ -126,4 +135,4 @@ def _read_token(token: str) -> tuple[int, Key]:
         namespace, name = content["start"]
         return int(content["rv"]), (namespace, name)
     except (binascii.Error, ValueError, KeyError, TypeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from None
+        raise bad_request(f"invalid continue token: continue key is not valid: {error}") from None

@@ -13,7 +13,7 @@ Matcher = Callable[[Stored], bool]
 LabelTest = Callable[[Mapping[str, str]], bool]
 
 _SET = re.compile(r"\s*([^\s!=<>,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*")
-_COMPARE = re.compile(r"\s*([^\s!=<>,()]+)\s*(==|=|!=|>|<)\s*([^\s,()]*)\s*")
+_COMPARE = re.compile(r"\s*([^\s!=<>,()]+)\s*(==|=|!=|>|<)\s*([^\s=,()]*)\s*")
 _EXISTS = re.compile(r"\s*(!?)\s*([^\s!=<>,()]+)\s*")
 
 
@@ -111,7 +111,10 @@ def _field_test(resource_type: ResourceType, term: str) -> Matcher:
         return lambda stored: (stored.key[0] == value) is want
     read = resource_type.fields.get(field)
     if read is None:
-        raise bad_request(f"field label not supported: {field}")
+        if resource_type.fields or resource_type.custom:
+            raise bad_request(f"field label not supported: {field}")
+        known = 'only "metadata.name", "metadata.namespace"'
+        raise bad_request(f'"{field}" is not a known field selector: {known}')
     return lambda stored: (read(stored.obj) == value) is want
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from grove.runtime.transport import Request, Response, Stream
-from grove.sandbox.apiserver import discovery, paths, reads, reviews, subresources
+from grove.sandbox.apiserver import discovery, options, paths, reads, reviews, subresources
 from grove.sandbox.apiserver.answers import negotiate, respond
 from grove.sandbox.apiserver.builtin import builtin_types
 from grove.sandbox.apiserver.crds import CustomResources
@@ -20,7 +20,7 @@ from grove.sandbox.apiserver.namespaces import NamespaceKeeper
 from grove.sandbox.apiserver.patches import patch
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.state import Call, State
-from grove.sandbox.apiserver.status import ApiError, method_not_allowed
+from grove.sandbox.apiserver.status import ApiError, method_not_allowed, no_such_path
 from grove.sandbox.apiserver.storage import HISTORY, Change, Object, Stored, Table
 from grove.sandbox.apiserver.watches import WatchStream
 from grove.sandbox.apiserver.writes import create, update
@@ -99,7 +99,9 @@ class ApiServer:
     async def _answer(self, request: Request) -> Response:
         call = self._understand(request)
         if call is None:
-            return discovery.answer(self.state, request) or NOT_FOUND
+            found = discovery.answer(self.state, request)
+            return found or self._unknown(request)
+        options.check(request.method, request.query)
         if call.type in reviews.REVIEWS:
             return reviews.answer(call, request.method)
         if call.subresource and call.subresource != "status":
@@ -156,6 +158,14 @@ class ApiServer:
             headers,
             request.body,
         )
+
+    def _unknown(self, request: Request) -> Response:
+        """A group and version that exist are asked about a resource that does not, or the path is nonsense."""
+        target = paths.parse(request.path)
+        types = [t for t in self.state.registry if target and t.group == target.group]
+        if target and any(t.version == target.version and not t.custom for t in types):
+            raise no_such_path()
+        return NOT_FOUND
 
     def _observe(self, table: Table, change: Change) -> None:
         if not self._observers:

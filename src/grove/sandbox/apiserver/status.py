@@ -66,7 +66,7 @@ class ApiError(Exception):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = {key: value for key, value in (details or {}).items() if value}
+        self.details = None if details is None else {key: value for key, value in details.items() if value}
         self.headers = dict(headers or {})
 
     def status(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class ApiError(Exception):
         body["message"] = self.message
         if self.reason:
             body["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             body["details"] = self.details
         body["code"] = self.code
         return body
@@ -102,11 +102,14 @@ def not_found(resource: GroupResource, name: str) -> ApiError:
 
 
 def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource")
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(resource: GroupResource, name: str) -> ApiError:
-    return ApiError(409, "AlreadyExists", f'{resource} "{name}" already exists', resource.details(name))
+def already_exists(resource: GroupResource, name: str, *, deleting: bool = False) -> ApiError:
+    message = f'{resource} "{name}" already exists'
+    if deleting:
+        message = f"object is being deleted: {message}"
+    return ApiError(409, "AlreadyExists", message, resource.details(name))
 
 
 def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
@@ -137,16 +140,13 @@ def unsupported_media_type(message: str) -> ApiError:
 
 
 def not_acceptable() -> ApiError:
-    accepted = "application/json"
-    return ApiError(
-        406, "NotAcceptable", f"only the following media types are accepted: {accepted}", headers={}
-    )
+    available = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    return ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {available}")
 
 
 def method_not_allowed() -> ApiError:
-    return ApiError(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
-    )
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, {})
 
 
 def not_implemented(what: str) -> ApiError:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 import orjson
 
 from grove.sandbox.apiserver.answers import Answer
-from grove.sandbox.apiserver.reads import too_large
+from grove.sandbox.apiserver.reads import refusal, too_large, version_number
 from grove.sandbox.apiserver.selectors import Matcher, matcher
 from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import (
@@ -18,8 +18,6 @@ from grove.sandbox.apiserver.status import (
     ApiError,
     expired,
     forbidden_field,
-    invalid,
-    invalid_object,
 )
 from grove.sandbox.apiserver.storage import Change, Stored
 
@@ -143,17 +141,13 @@ def _start(call: Call) -> tuple[int, str]:
     """From which version on, and whether the present state comes first ("", "plain" or "bookmarked")."""
     query = call.query
     initial, match = query.get("sendInitialEvents"), query.get("resourceVersionMatch", "")
-    text = query.get("resourceVersion", "")
-    try:
-        version = int(text or 0)
-    except ValueError:
-        raise _refusal(invalid("resourceVersion", text, "must be a number")) from None
+    version = version_number(query.get("resourceVersion", ""))
     if initial is not None and match != "NotOlderThan":
         detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        raise _refusal(forbidden_field("resourceVersionMatch", detail))
+        raise refusal(forbidden_field("resourceVersionMatch", detail))
     if initial is None and match:
         detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        raise _refusal(forbidden_field("resourceVersionMatch", detail))
+        raise refusal(forbidden_field("resourceVersionMatch", detail))
     current = call.state.store.version
     if initial == "true":
         if version > current:
@@ -162,7 +156,3 @@ def _start(call: Call) -> tuple[int, str]:
     if not version:
         return current, "plain" if initial is None else ""
     return version, ""
-
-
-def _refusal(error: object) -> ApiError:
-    return invalid_object("meta.k8s.io", "ListOptions", "", [error])  # type: ignore[list-item]

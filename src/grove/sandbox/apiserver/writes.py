@@ -11,6 +11,7 @@ import yaml
 
 from grove.sandbox.apiserver import metadata, scale
 from grove.sandbox.apiserver.admission import admit
+from grove.sandbox.apiserver.duplicates import duplicate_fields
 from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import (
     STALE,
@@ -39,7 +40,7 @@ async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
     if call.name and (obj.get("metadata") or {}).get("name") not in (None, "", call.name):
         raise bad_request(_names_differ(obj["metadata"]["name"], call.name))
     if (obj.get("metadata") or {}).get("resourceVersion"):
-        raise bad_request("resourceVersion should not be set on objects to be created")
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     generated = bool((obj.get("metadata") or {}).get("generateName")) and not obj["metadata"].get("name")
     for attempt in range(GENERATED_NAME_ATTEMPTS):
         fresh = dict(obj)
@@ -51,11 +52,13 @@ async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
         strategy.prepare_create(fresh, call)
         refuse(call, name, strategy.validate_create(fresh, call))
         key = (fresh["metadata"].get("namespace", ""), name)
-        if call.table.get(key) is None:
+        taken = call.table.get(key)
+        if taken is None:
             return save(call, fresh, None), 201
         if not generated or attempt == GENERATED_NAME_ATTEMPTS - 1:
             break
-    raise already_exists(call.type.resource, name)
+    deleting = bool(taken and taken.obj["metadata"].get("deletionTimestamp"))
+    raise already_exists(call.type.resource, name, deleting=deleting)
 
 
 async def update(call: Call) -> tuple[Stored, int]:
@@ -89,6 +92,8 @@ async def change(call: Call, wanted: Change) -> tuple[Stored, int]:
         old = stored.obj
         new = decode(call, wanted(served(call, stored)))
         meta = new["metadata"] = dict(new.get("metadata") or {})
+        if meta.get("name", call.name) != call.name:
+            raise bad_request(_names_differ(meta["name"], call.name))
         pinned = meta.get("resourceVersion")
         if pinned and pinned != old["metadata"]["resourceVersion"]:
             raise conflict(call.type.resource, call.name, STALE)
@@ -173,23 +178,49 @@ def read_body(call: Call, kind: str = "") -> Object:
         else:
             raise unsupported_media_type(
                 "the body of the request was in an unknown format - accepted media types include: "
-                "application/json, application/yaml"
+                "application/json, application/yaml, application/vnd.kubernetes.protobuf"
             )
     except (orjson.JSONDecodeError, yaml.YAMLError) as error:
         raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(body, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is not an object")
-    expected = kind or call.type.kind
-    if not kind and body.get("apiVersion", call.type.api_version) != call.type.api_version:
-        raise bad_request(
-            f"the API version in the data ({body['apiVersion']}) does not match the expected API version "
-            f"({call.type.api_version})"
-        )
-    if body.get("kind", expected) != expected:
-        raise bad_request(
-            f"the kind in the data ({body['kind']}) does not match the expected kind ({expected})"
-        )
+    if not kind:
+        _check_kind(call, body)
+    elif body.get("kind", kind) != kind:
+        raise bad_request(f"the kind in the data ({body['kind']}) does not match the expected kind ({kind})")
+    if call.query.get("fieldValidation") == "Strict":
+        _refuse_duplicates(call)
     return body
+
+
+def _check_kind(call: Call, body: Object) -> None:
+    expected, version = call.type.kind, call.type.api_version
+    kind, given = body.get("kind"), body.get("apiVersion")
+    if call.type.custom and (not kind or not given):
+        missing = "Kind" if not kind else "apiVersion"
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {expected}): "
+            f"Object '{missing}' is missing in '{call.body.decode(errors='replace')}'"
+        )
+    if given and given != version:
+        raise bad_request(
+            f"the API version in the data ({given}) does not match the expected API version ({version})"
+        )
+    if kind and kind != expected:
+        if call.type.custom:
+            name = (body.get("metadata") or {}).get("name", "")
+            error = invalid("kind", kind, f"must be {expected}")
+            raise invalid_object(call.type.group, expected, name, [error])
+        raise bad_request(f'{kind} in version "{call.type.version}" cannot be handled as a {expected}')
+
+
+def _refuse_duplicates(call: Call) -> None:
+    """JSON with a field twice decodes to the last one; strict validation wants to know."""
+    found = duplicate_fields(call.body)
+    if found:
+        raise undecodable(
+            call, "strict decoding error: " + ", ".join(f'duplicate field "{p}"' for p in found)
+        )
 
 
 def decode(call: Call, body: Object) -> Object:
@@ -204,8 +235,6 @@ def decode(call: Call, body: Object) -> Object:
             raise undecodable(call, "strict decoding error: " + ", ".join(found))
         if directive == "Warn":
             call.warnings += found
-        elif directive != "Ignore":
-            raise ApiError(422, "Invalid", f'fieldValidation: Unsupported value: "{directive}"')
     if call.type.conversion:
         obj = call.type.conversion.to_stored(obj)
     return obj
