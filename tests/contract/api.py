@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +54,9 @@ class Answer:
 class Api:
     """One server, one namespace of its own, one connection pool."""
 
-    def __init__(self, session: aiohttp.ClientSession, url: str, namespace: str, server: str, k8s: str) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, url: str, namespace: str, server: str, k8s: str
+    ) -> None:
         self.session = session
         self.url = url
         self.namespace = namespace
@@ -87,7 +89,8 @@ class Api:
             method, self.url + path, params=query, headers=headers, data=data
         ) as response:
             raw = await response.read()
-            is_json = response.content_type.endswith("json")
+            # A real server labels its OpenAPI index text/plain.
+            is_json = response.content_type.endswith("json") or raw.startswith(b"{")
             parsed = json.loads(raw) if is_json else raw.decode()
             return Answer(response.status, {k.lower(): v for k, v in response.headers.items()}, parsed)
 
@@ -119,14 +122,21 @@ class Api:
         async with self.session.get(
             self.url + path, params={"watch": "true", **query}, headers={"Accept": accept}
         ) as response:
-            yield Watch(response)
+            try:
+                yield Watch(response)
+            finally:
+                # A polite end of TLS would outlive the test's event loop.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
 
-    async def eventually(self, path: str, holds: Any, **options: Any) -> Answer:
+    async def eventually(self, path: str, holds: Callable[[Answer], bool], **options: Any) -> Answer:
         """Reads until ``holds(answer)``; for what other processes of a real cluster do in their own time."""
         async with asyncio.timeout(PATIENCE):
-            while not holds(answer := await self.get(path, **options)):
+            while True:
+                answer = await self.get(path, **options)
+                if holds(answer):
+                    return answer
                 await asyncio.sleep(0.05)
-        return answer
 
     async def gone(self, path: str) -> None:
         await self.eventually(path, lambda answer: answer.code == 404)

@@ -6,7 +6,6 @@ run, so a case must not rely on what else exists.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 
@@ -15,7 +14,7 @@ import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 
-from tests.contract.api import Api
+from tests.contract.api import Answer, Api
 from tests.contract.objects import CRDS, WIDGET_CRD
 
 
@@ -36,7 +35,6 @@ async def connection(
     server: str, k8s: str, request: pytest.FixtureRequest
 ) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     """A client session and the address of the server under test."""
-    # Sockets are closed by us, not kept for a next request that never comes.
     if server == "real":
         cluster: Cluster = request.getfixturevalue("control_plane")
         headers = {"Authorization": f"Bearer {cluster.token()}"}
@@ -76,12 +74,11 @@ async def widgets(api: Api) -> Api:
 async def established(api: Api, name: str) -> None:
     """Waits until a custom kind can be used: its condition is true and its endpoint answers."""
 
-    def is_established(answer: object) -> bool:
-        conditions = answer.body.get("status", {}).get("conditions", [])  # type: ignore[attr-defined]
+    def is_established(answer: Answer) -> bool:
+        conditions = answer.body.get("status", {}).get("conditions") or []
         return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
     answer = await api.eventually(f"{CRDS}/{name}", is_established)
     spec = answer.body["spec"]
     endpoint = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
     await api.eventually(endpoint, lambda answer: answer.code == 200)
-    await asyncio.sleep(0)

@@ -97,7 +97,10 @@ _SPEC: Json = {
     "type": "object",
     "required": ["title"],
     "x-kubernetes-validations": [
-        {"rule": "!has(self.low) || !has(self.high) || self.low <= self.high", "message": "low must not exceed high"},
+        {
+            "rule": "!has(self.low) || !has(self.high) || self.low <= self.high",
+            "message": "low must not exceed high",
+        },
         {
             "rule": "self.size != 13",
             "messageExpression": "self.title + ' has an unlucky size'",

@@ -100,9 +100,7 @@ async def test_strict_validation_refuses_a_field_given_twice(api: Api) -> None:
 
 async def test_strict_validation_holds_for_patches(widgets: Api) -> None:
     await widgets.created(widgets.path(WIDGETS), widget("a"))
-    answer = await widgets.patch(
-        widgets.path(WIDGETS, "a"), {"spec": {"nope": 1}}, fieldValidation="Strict"
-    )
+    answer = await widgets.patch(widgets.path(WIDGETS, "a"), {"spec": {"nope": 1}}, fieldValidation="Strict")
     assert answer.code in (400, 422), answer
     assert 'unknown field "spec.nope"' in answer.status()["message"]
 
