@@ -8,7 +8,7 @@ collector need not visit them.
 import msgspec
 
 
-class _View(msgspec.Struct, kw_only=True, rename="camel", gc=False, frozen=True):
+class _View(msgspec.Struct, kw_only=True, rename="camel", gc=False):
     pass
 
 

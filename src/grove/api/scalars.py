@@ -191,7 +191,7 @@ class Time(_Instant):
 
     @classmethod
     def at(cls, when: datetime) -> Self:
-        return cls(f"{_utc(when):%Y-%m-%dT%H:%M:%SZ}")
+        return cls(_utc(when).isoformat(timespec="seconds") + "Z")
 
 
 class MicroTime(_Instant):
@@ -201,13 +201,13 @@ class MicroTime(_Instant):
 
     @classmethod
     def at(cls, when: datetime) -> Self:
-        return cls(f"{_utc(when):%Y-%m-%dT%H:%M:%S.%fZ}")
+        return cls(_utc(when).isoformat(timespec="microseconds") + "Z")
 
 
 def _utc(when: datetime) -> datetime:
     if when.tzinfo is None:
         raise ValueError(f"{when!r} has no time zone")
-    return when.astimezone(UTC)
+    return when.astimezone(UTC).replace(tzinfo=None)
 
 
 # How these appear in a CRD.

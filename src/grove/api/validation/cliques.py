@@ -20,7 +20,7 @@ def check_cliques(pcs: PodCliqueSet) -> Iterator[Problem]:
     in_groups = {name for g in template.pod_clique_scaling_groups for name in g.clique_names}
     for i, clique in enumerate(template.cliques):
         yield from _check_clique(pcs, clique, (*PATH, i), standalone=clique.name not in in_groups)
-    yield from _check_unique("clique", [(c.name, (*PATH, i, "name")) for i, c in enumerate(template.cliques)])
+    yield from _check_unique("name", [(c.name, (*PATH, i, "name")) for i, c in enumerate(template.cliques)])
     roles = [(c.spec.role_name, (*PATH, i, "spec", "roleName")) for i, c in enumerate(template.cliques)]
     yield from _check_unique("role", roles)
 
