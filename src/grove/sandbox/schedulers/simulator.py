@@ -1,0 +1,236 @@
+"""Runs a scheduling policy against an API server, through the runtime's client and informers alone.
+
+A round is due whenever a pod, a node or one of the policy's own objects changed; changes that come together make one
+round. There is no polling: without changes there are no rounds, except those a policy asks for by a time.
+
+A binding is assumed from the moment it is sent until the watch shows it, so that no round gives the room away twice.
+All writes of a round are differences: what is already so is not written, so a settled cluster sees no writes.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import msgspec
+import structlog
+
+from grove.runtime.cache import Change
+from grove.runtime.client import Client
+from grove.runtime.errors import AlreadyExists, Conflict, NotFound, RequestError
+from grove.runtime.informer import Informer
+from grove.runtime.objects import ResourceType
+from grove.sandbox.schedulers.objects import (
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+    Json,
+    Node,
+    Pod,
+    PriorityClass,
+    Thing,
+)
+from grove.sandbox.schedulers.policy import Note, Policy, Round, StatusWrite, View
+
+log = structlog.get_logger(__name__)
+
+# How many writes of one round are under way at a time; the client's window may allow fewer.
+_WRITERS = 32
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SchedulerSimulator:
+    """`run` it. `rounds` counts how often it has looked."""
+
+    def __init__(self, client: Client, policy: Policy, *, clock: Callable[[], datetime] = _utc_now) -> None:
+        self.policy = policy
+        self.rounds = 0
+        self._clock = clock
+        self._pods: Informer[Pod] = Informer(client, PODS, msgspec.json.Decoder(Pod).decode)
+        self._nodes: Informer[Node] = Informer(client, NODES, msgspec.json.Decoder(Node).decode)
+        self._classes: Informer[PriorityClass] | None = None
+        self._things: dict[str, Informer[Thing]] = {}
+        for resource in policy.reads:
+            if resource is PRIORITY_CLASSES:
+                self._classes = Informer(client, resource, msgspec.json.Decoder(PriorityClass).decode)
+            else:
+                self._things[resource.plural] = Informer(client, resource, msgspec.json.Decoder(Thing).decode)
+        self._client = client
+        self._assumed: dict[str, str] = {}
+        self._noted: dict[tuple[str, str, str], str] = {}
+        self._due = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self) -> NoReturn:
+        """Until cancelled. Like the real ones, it does nothing while a kind that it reads is not served."""
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers():
+                group.create_task(informer.run())
+                informer.cache.subscribe(self._notice)
+            await self._bootstrap()
+            for informer in self._informers():
+                await informer.synced.wait()
+            while True:
+                await self._due.wait()
+                await asyncio.sleep(0)  # what came in one piece of a watch is seen in one round
+                self._due.clear()
+                await self._one_round()
+        raise AssertionError("unreachable")
+
+    def _informers(self) -> list[Informer[Any]]:
+        classes: list[Informer[Any]] = [self._classes] if self._classes else []
+        return [self._pods, self._nodes, *self._things.values(), *classes]
+
+    def _notice(self, change: Change[Any]) -> None:
+        self._due.set()
+
+    async def _bootstrap(self) -> None:
+        for resource, body in self.policy.bootstrap:
+            try:
+                await self._things[resource.plural].objects.create("", msgspec.json.encode(body))
+            except AlreadyExists:
+                continue
+            except NotFound:
+                log.warning("kind is not served, its objects are not created", resource=resource.plural)
+
+    async def _one_round(self) -> None:
+        self.rounds += 1
+        pods = list(self._pods.cache)
+        known = {pod.uid: pod for pod in pods}
+        self._assumed = {
+            uid: node for uid, node in self._assumed.items() if uid in known and not known[uid].spec.node_name
+        }
+        view = View(
+            now=self._clock(),
+            nodes=list(self._nodes.cache),
+            pods=pods,
+            things={plural: list(informer.cache) for plural, informer in self._things.items()},
+            priority_classes=list(self._classes.cache) if self._classes else (),
+            assumed=dict(self._assumed),
+        )
+        decided = self.policy.round(view)
+        self._set_timer(decided.again_in)
+        await _all(self._writes(decided))
+
+    def _set_timer(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if seconds is not None:
+            self._timer = asyncio.get_running_loop().call_later(max(seconds, 0.001), self._due.set)
+
+    def _writes(self, decided: Round) -> Iterable[Awaitable[None]]:
+        for pod, node in decided.bindings:
+            self._assumed[pod.uid] = node
+        bound = {pod.uid for pod, _ in decided.bindings}
+        yield from (self._bind(pod, node) for pod, node in decided.bindings)
+        for pod, condition in decided.conditions.values():
+            if pod.uid not in bound:
+                yield from self._condition(pod, condition.reason, condition.message)
+        yield from (
+            self._patch_pod(pod, {"nominatedNodeName": node or None})
+            for pod, node in decided.nominations
+            if pod.status.nominated_node_name != node
+        )
+        for pod, reason, message in decided.failed:
+            yield self._patch_pod(pod, {"phase": "Failed", "reason": reason, "message": message})
+        yield from (self._evict(pod) for pod in decided.evictions)
+        yield from (self._annotate(*change) for change in decided.annotations)
+        for write in decided.statuses:
+            yield from self._status(write)
+        for note in decided.notes:
+            yield from self._note(note)
+
+    async def _bind(self, pod: Pod, node: str) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        try:
+            await self._pods.objects.post(pod.key, "binding", msgspec.json.encode(body))
+        except RequestError as error:
+            # A conflict is settled by what the watch brings; after anything else nothing may ever come.
+            self._assumed.pop(pod.uid, None)
+            log.info("binding was refused", pod=str(pod.key), node=node, error=str(error))
+            if not isinstance(error, Conflict | NotFound):
+                self._due.set()
+
+    def _condition(self, pod: Pod, reason: str, message: str) -> Iterable[Awaitable[None]]:
+        known = next((c for c in pod.status.conditions if c["type"] == "PodScheduled"), {})
+        if (known.get("status"), known.get("reason"), known.get("message")) == ("False", reason, message):
+            return
+        entry = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message,
+            "lastProbeTime": None,
+            "lastTransitionTime": known.get("lastTransitionTime")
+            if known.get("status") == "False"
+            else self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        others = [c for c in pod.status.conditions if c["type"] != "PodScheduled"]
+        yield self._patch_pod(pod, {"conditions": [*others, entry]})
+        yield from self._note(Note(PODS, pod.key, "FailedScheduling", message, warning=True))
+
+    async def _patch_pod(self, pod: Pod, status: Json) -> None:
+        """Only on the version that the round saw: a newer one brings a round of its own."""
+        patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
+        await _tolerant(
+            self._pods.objects.merge_patch(pod.key, msgspec.json.encode(patch), subresource="status")
+        )
+
+    async def _evict(self, pod: Pod) -> None:
+        await _tolerant(self._pods.objects.delete(pod.key, uid=pod.uid))
+
+    async def _annotate(self, resource: ResourceType, thing: Thing, changes: dict[str, str | None]) -> None:
+        patch = {"metadata": {"annotations": changes}}
+        await _tolerant(
+            self._things[resource.plural].objects.merge_patch(thing.key, msgspec.json.encode(patch))
+        )
+
+    def _status(self, write: StatusWrite) -> Iterable[Awaitable[None]]:
+        informer = self._things[write.resource.plural]
+        thing = informer.cache.get(write.key)
+        if thing is None or all(thing.status.get(name) == value for name, value in write.status.items()):
+            return
+        patch = {"metadata": {"resourceVersion": thing.metadata.resource_version}, "status": write.status}
+        body = msgspec.json.encode(patch)
+        yield _tolerant(informer.objects.merge_patch(write.key, body, subresource=write.subresource))
+
+    def _note(self, note: Note) -> Iterable[Awaitable[None]]:
+        identity = (note.resource.plural, str(note.key), note.reason)
+        if self._noted.get(identity) == note.message:
+            return
+        self._noted[identity] = note.message
+        yield self._send_note(note)
+
+    async def _send_note(self, note: Note) -> None:
+        log.info("event", reason=note.reason, about=str(note.key), message=note.message)
+
+
+async def _tolerant(write: Awaitable[object]) -> None:
+    """An object that changed or went away meanwhile brings a round of its own."""
+    try:
+        await write
+    except (Conflict, NotFound):
+        return
+
+
+async def _all(writes: Iterable[Awaitable[None]]) -> None:
+    """A few at a time. One that fails is logged and does not stop the others."""
+    slots = asyncio.Semaphore(_WRITERS)
+
+    async def one(write: Awaitable[None]) -> None:
+        async with slots:
+            try:
+                await write
+            except RequestError as error:
+                log.warning("a write of the scheduler failed", error=str(error))
+
+    await asyncio.gather(*(one(write) for write in writes))
