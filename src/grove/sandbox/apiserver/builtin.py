@@ -8,6 +8,7 @@ from grove.sandbox.apiserver.columns import Column
 from grove.sandbox.apiserver.defaults import DEFAULTS
 from grove.sandbox.apiserver.definitions import Dialect, load
 from grove.sandbox.apiserver.events import EVENTS_V1
+from grove.sandbox.apiserver.gangs import gang_types
 from grove.sandbox.apiserver.pods import PodStrategy
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.selectors import dotted
@@ -20,7 +21,7 @@ CORE = "io.k8s.api.core.v1."
 
 def builtin_types(dialect: Dialect) -> list[ResourceType]:
     shapes = Shapes(load(dialect), DEFAULTS)
-    return [*_core(shapes), *_others(shapes)]
+    return [*_core(shapes), *_others(shapes), *gang_types(dialect, shapes)]
 
 
 def plain(shape: Shape) -> Strategy:

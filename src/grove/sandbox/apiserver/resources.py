@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from grove.sandbox.apiserver.status import GroupResource
@@ -30,7 +31,7 @@ class Conversion:
     to_served: Callable[[dict[str, Any]], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ResourceType:
     """One resource in one served version."""
 
@@ -53,19 +54,19 @@ class ResourceType:
     fields: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)  # field selectors
     verbs: tuple[str, ...] = ALL_VERBS
 
-    @property
+    @cached_property
     def resource(self) -> GroupResource:
         return GroupResource(self.group, self.plural)
 
-    @property
+    @cached_property
     def storage(self) -> GroupResource:
         return self.stored_as or GroupResource(self.group, self.plural)
 
-    @property
+    @cached_property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
+    @cached_property
     def prefix(self) -> bytes:
         """How the JSON of every object of this type begins; `Stored.tail` follows."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
@@ -80,16 +81,18 @@ class Registry:
 
     def __init__(self) -> None:
         self._types: dict[tuple[str, str, str], ResourceType] = {}
+        self._kinds: dict[tuple[str, str], ResourceType] = {}
+        self._stored: dict[GroupResource, ResourceType] = {}
         self.revision = 0  # changes whenever discovery would answer differently
 
     def add(self, resource_type: ResourceType) -> None:
         self._types[resource_type.group, resource_type.version, resource_type.plural] = resource_type
-        self.revision += 1
+        self._index()
 
     def remove(self, group: str, plural: str) -> None:
         for key in [key for key in self._types if key[0] == group and key[2] == plural]:
             del self._types[key]
-        self.revision += 1
+        self._index()
 
     def get(self, group: str, version: str, plural: str) -> ResourceType | None:
         return self._types.get((group, version, plural))
@@ -98,11 +101,16 @@ class Registry:
         return iter(self._types.values())
 
     def by_kind(self, api_version: str, kind: str) -> ResourceType | None:
-        return next((t for t in self if t.kind == kind and t.api_version == api_version), None)
+        return self._kinds.get((api_version, kind))
 
     def served(self, storage: GroupResource) -> ResourceType | None:
         """Any served version of a stored resource."""
-        return next((t for t in self if t.storage == storage), None)
+        return self._stored.get(storage)
+
+    def _index(self) -> None:
+        self.revision += 1
+        self._kinds = {(t.api_version, t.kind): t for t in self}
+        self._stored = {t.storage: t for t in reversed(list(self))}
 
     def versions(self) -> dict[str, list[str]]:
         """Groups and their versions, the preferred version first."""

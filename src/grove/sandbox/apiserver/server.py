@@ -15,6 +15,7 @@ from grove.sandbox.apiserver.builtin import builtin_types
 from grove.sandbox.apiserver.crds import CustomResources
 from grove.sandbox.apiserver.definitions import Dialect
 from grove.sandbox.apiserver.deletes import delete, delete_collection
+from grove.sandbox.apiserver.gangs import GroupProtection
 from grove.sandbox.apiserver.gc import GarbageCollector
 from grove.sandbox.apiserver.namespaces import NamespaceKeeper
 from grove.sandbox.apiserver.patches import patch
@@ -62,6 +63,7 @@ class ApiServer:
             self.state.registry.add(resource_type)
         self._namespaces = NamespaceKeeper(self.state)
         self._collector = GarbageCollector(self.state)
+        self._protection = GroupProtection(self.state)
         self._custom = CustomResources(self.state)
         self.state.store.listeners.append(self._observe)
         self._namespaces.create_defaults()

@@ -1,0 +1,304 @@
+"""Kubernetes' own gang kinds in `scheduling.k8s.io`: Workload, PodGroup, CompositePodGroup.
+
+Each release names and shapes them differently (`definitions.Dialect`); all feature gates are taken to be on.
+As in a real cluster most of a spec is immutable, and a PodGroup in use is protected from deletion.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from grove.sandbox.apiserver import names
+from grove.sandbox.apiserver.columns import AGE
+from grove.sandbox.apiserver.definitions import Dialect
+from grove.sandbox.apiserver.kinds import admit_group_priority
+from grove.sandbox.apiserver.resources import ResourceType
+from grove.sandbox.apiserver.shapes import Shape, Shapes
+from grove.sandbox.apiserver.state import Call, State
+from grove.sandbox.apiserver.status import (
+    FieldError,
+    GroupResource,
+    duplicate,
+    forbidden,
+    invalid,
+    required,
+)
+from grove.sandbox.apiserver.storage import Change, Key, Object, Table
+from grove.sandbox.apiserver.strategy import Strategy
+from grove.sandbox.apiserver.writes import save
+
+GROUP = "scheduling.k8s.io"
+POD_GROUPS = GroupResource(GROUP, "podgroups")
+PODS = GroupResource("", "pods")
+PROTECTION = "scheduling.k8s.io/podgroup-protection"
+MOST_TEMPLATES = 8
+DEEPEST_COMPOSITES = 3
+IMMUTABLE = "field is immutable"
+_VERSIONS: dict[Dialect, dict[str, tuple[str, ...]]] = {
+    "1.34": {},
+    "1.35": {"v1alpha1": ("Workload",)},
+    "1.36": {"v1alpha2": ("Workload", "PodGroup")},
+    "1.37": {"v1beta1": ("Workload", "PodGroup"), "v1alpha3": ("Workload", "PodGroup", "CompositePodGroup")},
+}
+
+
+def gang_types(dialect: Dialect, shapes: Shapes) -> list[ResourceType]:
+    strategies = {
+        "Workload": WorkloadStrategy,
+        "PodGroup": PodGroupStrategy,
+        "CompositePodGroup": CompositePodGroupStrategy,
+    }
+    return [
+        ResourceType(
+            group=GROUP,
+            version=version,
+            kind=kind,
+            plural=f"{kind.lower()}s",
+            singular=kind.lower(),
+            namespaced=True,
+            strategy=strategies[kind](shapes.of(f"io.k8s.api.scheduling.{version}.{kind}"), dialect),
+            status=kind != "Workload",
+            columns=(AGE,),
+        )
+        for version, kinds in _VERSIONS[dialect].items()
+        for kind in kinds
+    ]
+
+
+class _GangStrategy(Strategy):
+    def __init__(self, shape: Shape, dialect: Dialect) -> None:
+        super().__init__(shape, names.subdomain)
+        self.dialect = dialect
+        self.unconditional_update = dialect in ("1.35", "1.36")
+
+
+class WorkloadStrategy(_GangStrategy):
+    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors: list[FieldError] = []
+        if self.dialect == "1.35":
+            groups = spec.get("podGroups") or []
+            if not groups:
+                errors.append(required("spec.podGroups"))
+            return errors + _validate_templates(groups, "spec.podGroups", "policy", "minCount")
+        plain, composite = spec.get("podGroupTemplates") or [], spec.get("compositePodGroupTemplates") or []
+        if not plain and not composite:
+            errors.append(required("spec.podGroupTemplates"))
+        if plain and composite:
+            detail = "exactly one of `podGroupTemplates`, `compositePodGroupTemplates` is required"
+            errors.append(invalid("spec", spec, detail))
+        errors += _validate_templates(plain, "spec.podGroupTemplates")
+        errors += _validate_composites(composite, "spec.compositePodGroupTemplates", depth=1)
+        every = list(_walk(spec))
+        seen: set[str] = set()
+        for template in every:
+            name = template.get("name", "")
+            if name in seen:
+                errors.append(duplicate("spec", name))
+            seen.add(name)
+        if (
+            self.dialect == "1.37"
+            and len({(t.get("priorityClassName"), t.get("priority")) for t in every}) > 1
+        ):
+            detail = "priorityClassName and priority must be the same in all templates"
+            errors.append(invalid("spec", "templates", detail))
+        return errors
+
+    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+        errors = super().validate_update(new, old, call)
+        fresh, stored = new.get("spec") or {}, old.get("spec") or {}
+        if stored.get("controllerRef") is not None or self.dialect != "1.35":
+            errors += _immutable(fresh, stored, "controllerRef")
+        for field in ("podGroups", "podGroupTemplates", "compositePodGroupTemplates"):
+            if self.dialect == "1.37":
+                if _without_counts(fresh.get(field)) != _without_counts(stored.get(field)):
+                    errors.append(invalid(f"spec.{field}", fresh.get(field), IMMUTABLE))
+            else:
+                errors += _immutable(fresh, stored, field)
+        return errors
+
+
+class PodGroupStrategy(_GangStrategy):
+    adds_protection = True
+
+    def prepare_create(self, obj: Object, call: Call) -> None:
+        super().prepare_create(obj, call)
+        admit_group_priority(obj, call)
+        spec = obj["spec"]
+        spec.setdefault("disruptionMode", "Pod" if self.dialect == "1.36" else {"single": {}})
+        if self.adds_protection:
+            meta = obj["metadata"]
+            present = meta.get("finalizers") or []
+            meta["finalizers"] = present if PROTECTION in present else [*present, PROTECTION]
+            if self.dialect == "1.36":
+                _require_template(obj, call)
+
+    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors = _validate_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy", "minCount")
+        errors += _validate_topology(spec, "spec")
+        if spec.get("parentCompositePodGroupName") and not spec.get("workloadRef"):
+            errors.append(required("spec.workloadRef"))
+        return errors
+
+    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+        errors = super().validate_update(new, old, call)
+        fresh, stored = new.get("spec") or {}, old.get("spec") or {}
+        for field in fresh.keys() | stored.keys():
+            if field == "schedulingPolicy" and self.dialect == "1.37":
+                if _without_counts(fresh.get(field)) != _without_counts(stored.get(field)):
+                    errors.append(invalid(f"spec.{field}", fresh.get(field), IMMUTABLE))
+            else:
+                errors += _immutable(fresh, stored, field)
+        return errors
+
+
+class CompositePodGroupStrategy(PodGroupStrategy):
+    adds_protection = False
+
+    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors = _validate_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy", "minGroupCount")
+        errors += _validate_topology(spec, "spec")
+        if not spec.get("workloadRef"):
+            errors.append(required("spec.workloadRef"))
+        return errors
+
+    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+        errors = super().validate_update(new, old, call)
+        return errors + _immutable(new.get("spec") or {}, old.get("spec") or {}, "schedulingPolicy")
+
+
+class GroupProtection:
+    """Lets a deleted PodGroup go once no pod that still runs, or may run, is linked to it."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._leaving: set[Key] = set()
+        state.store.listeners.append(self._notice)
+
+    def _notice(self, table: Table, change: Change) -> None:
+        if table.resource == POD_GROUPS:
+            if change.type == "DELETED":
+                self._leaving.discard(change.key)
+            elif change.now.obj["metadata"].get("deletionTimestamp") and change.key not in self._leaving:
+                self._leaving.add(change.key)
+                self._state.later(self._release)
+        elif table.resource == PODS and self._is_awaited(change):
+            self._state.later(self._release)
+
+    def _is_awaited(self, change: Change) -> bool:
+        return bool(self._leaving) and (change.key[0], _link(change.now.obj)) in self._leaving
+
+    def _release(self) -> None:
+        resource_type = self._state.registry.served(POD_GROUPS)
+        assert resource_type is not None
+        pods = self._state.store.table(PODS)
+        for key in sorted(self._leaving):
+            stored = self._state.table(resource_type).get(key)
+            in_use = any(_link(pod.obj) == key[1] and not _is_over(pod.obj) for pod in pods.scan(key[0]))
+            if stored is not None and not in_use:
+                meta = dict(stored.obj["metadata"])
+                meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != PROTECTION]
+                save(Call(self._state, resource_type, *key), {**stored.obj, "metadata": meta}, stored)
+
+
+def _link(pod: Object) -> str:
+    name: str = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName", "")
+    return name
+
+
+def _is_over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def _require_template(obj: Object, call: Call) -> None:
+    ref = ((obj["spec"].get("podGroupTemplateRef") or {}).get("workload")) or {}
+    if not ref:
+        return
+    workload = call.state.find(GROUP, "v1alpha2", "workloads", ref.get("workloadName", ""), call.namespace)
+    name = obj["metadata"].get("name", "")
+    if workload is None or workload.obj["metadata"].get("deletionTimestamp"):
+        raise forbidden(call.type.resource, name, f"workload {ref.get('workloadName')!r} does not exist")
+    templates = (workload.obj.get("spec") or {}).get("podGroupTemplates") or []
+    if not any(template.get("name") == ref.get("podGroupTemplateName") for template in templates):
+        why = f"the workload has no podGroupTemplate {ref.get('podGroupTemplateName')!r}"
+        raise forbidden(call.type.resource, name, why)
+
+
+def _validate_templates(
+    templates: list[Object], path: str, policy: str = "schedulingPolicy", count: str = "minCount"
+) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if len(templates) > MOST_TEMPLATES:
+        body = f"Too many: {len(templates)}: must have at most {MOST_TEMPLATES} items"
+        errors.append(FieldError(path, "FieldValueTooMany", body))
+    for index, template in enumerate(templates):
+        where, name = f"{path}[{index}]", template.get("name", "")
+        if not name:
+            errors.append(required(f"{where}.name"))
+        else:
+            errors += [invalid(f"{where}.name", name, problem) for problem in names.label(name)]
+        errors += _validate_policy(template.get(policy), f"{where}.{policy}", count)
+        errors += _validate_topology(template, where)
+    return errors
+
+
+def _validate_composites(templates: list[Object], path: str, depth: int) -> list[FieldError]:
+    errors = _validate_templates(templates, path, count="minGroupCount")
+    for index, template in enumerate(templates):
+        where = f"{path}[{index}]"
+        if depth > DEEPEST_COMPOSITES:
+            errors.append(invalid(where, template.get("name"), "templates are nested too deeply"))
+            continue
+        plain = template.get("podGroupTemplates") or []
+        composite = template.get("compositePodGroupTemplates") or []
+        if not plain and not composite:
+            errors.append(required(f"{where}.podGroupTemplates", "at least one child is required"))
+        errors += _validate_templates(plain, f"{where}.podGroupTemplates")
+        errors += _validate_composites(composite, f"{where}.compositePodGroupTemplates", depth + 1)
+    return errors
+
+
+def _validate_policy(policy: Any, path: str, count: str) -> list[FieldError]:
+    policy = policy or {}
+    if ("basic" in policy) == ("gang" in policy):
+        return [invalid(path, policy, "must specify exactly one of: `basic`, `gang`")]
+    if "gang" in policy and (policy["gang"].get(count) or 0) < 1:
+        value = policy["gang"].get(count, 0)
+        return [invalid(f"{path}.gang.{count}", value, "must be greater than or equal to 1")]
+    return []
+
+
+def _validate_topology(spec: Object, path: str) -> list[FieldError]:
+    keys = (spec.get("schedulingConstraints") or {}).get("topology") or []
+    where = f"{path}.schedulingConstraints.topology"
+    if len(keys) > 1:
+        return [FieldError(where, "FieldValueTooMany", f"Too many: {len(keys)}: must have at most 1 items")]
+    return [
+        invalid(f"{where}[{index}].key", item.get("key", ""), problem)
+        for index, item in enumerate(keys)
+        for problem in names.qualified_name(item.get("key", ""))
+    ]
+
+
+def _walk(spec: Object) -> Iterator[Object]:
+    for template in spec.get("podGroupTemplates") or ():
+        yield template
+    for template in spec.get("compositePodGroupTemplates") or ():
+        yield template
+        yield from _walk(template)
+
+
+def _without_counts(value: Any) -> Any:
+    """What remains immutable when the minimums of gangs may change."""
+    if isinstance(value, dict):
+        return {k: _without_counts(v) for k, v in value.items() if k not in ("minCount", "minGroupCount")}
+    if isinstance(value, list):
+        return [_without_counts(item) for item in value]
+    return value
+
+
+def _immutable(new: Object, old: Object, field: str) -> list[FieldError]:
+    if new.get(field) == old.get(field):
+        return []
+    return [invalid(f"spec.{field}", new.get(field), IMMUTABLE)]
