@@ -61,6 +61,8 @@ class Cache(Generic[Obj]):
         }
         self._ends: OrderedDict[str, tuple[int, float]] = OrderedDict()  # oldest first: version, when noted
         self._handlers: list[Handler[Obj]] = []
+        for name, function in (indexes or {}).items():
+            self.add_index(name, function)
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -78,6 +80,15 @@ class Cache(Generic[Obj]):
 
     def by_index(self, index: str, value: Hashable) -> list[Obj]:
         return list(self._indexes[index].get(value, {}).values())
+
+    def add_index(self, name: str, function: Index[Obj]) -> None:
+        """The same index may be added twice, by two readers who need it."""
+        if self._index_functions.setdefault(name, function) is not function:
+            raise ValueError(f"there is another index of the name {name!r}")
+        buckets = self._indexes.setdefault(name, {})
+        for uid, obj in self._objects.items():
+            for value in function(obj):
+                buckets.setdefault(value, {})[uid] = obj
 
     def subscribe(self, handler: Handler[Obj]) -> None:
         """Calls the handler for each object there is, and then for every change."""

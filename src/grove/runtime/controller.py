@@ -54,6 +54,7 @@ class Controller(Generic[K]):
         self.informers: list[Informer[Any]] = [source.informer for source in sources]
         self._reconcile = reconcile
         self._workers = workers
+        self._filling: asyncio.Future[Any] | None = None
         self._metrics = metrics or Metrics()
         self._metrics.queue_depth.labels(name).set_function(self.queue.__len__)
         for source in sources:
@@ -61,8 +62,13 @@ class Controller(Generic[K]):
 
     async def run(self) -> None:
         """Waits until all caches are filled: a reconcile that sees half the objects would make the other half anew."""
-        for informer in self.informers:
-            await informer.synced.wait()
+        self._filling = asyncio.gather(*(informer.synced.wait() for informer in self.informers))
+        try:
+            await self._filling
+        except asyncio.CancelledError:
+            if self.queue.closed:
+                return
+            raise
         async with asyncio.TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}-{number}")
@@ -70,6 +76,8 @@ class Controller(Generic[K]):
     def stop(self) -> None:
         """Lets each worker finish the item in hand, and no more."""
         self.queue.close()
+        if self._filling is not None:
+            self._filling.cancel()
 
     def _notes(self, source: Source[Any, K]) -> Callable[[Change[Any]], None]:
         def note(change: Change[Any]) -> None:
@@ -91,14 +99,14 @@ class Controller(Generic[K]):
         result = "cancelled"
         try:
             again = await self._reconcile(key)
-        except Conflict as e:
-            # Somebody else wrote first: their event brings the new state, the retry makes sure.
-            result = "conflict"
-            log.info("object changed meanwhile, will look again", error=str(e))
-            self.queue.retry(key)
-        except Exception:
-            result = "failed"
-            log.exception("reconcile failed, will try again")
+        except Exception as e:
+            if _only_conflicts(e):
+                # Somebody else wrote first: their event brings the new state, the retry makes sure.
+                result = "conflict"
+                log.info("object changed meanwhile, will look again", error=str(e))
+            else:
+                result = "failed"
+                log.exception("reconcile failed, will try again")
             self.queue.retry(key)
         else:
             result = "done"
@@ -110,3 +118,10 @@ class Controller(Generic[K]):
             self._metrics.reconcile_seconds.labels(self.name).observe(
                 asyncio.get_running_loop().time() - started
             )
+
+
+def _only_conflicts(error: Exception) -> bool:
+    """Also for the many errors of a batch."""
+    if isinstance(error, ExceptionGroup):
+        return error.split(Conflict)[1] is None
+    return isinstance(error, Conflict)

@@ -27,7 +27,7 @@ class Queue(Generic[K]):
         self._getters: deque[asyncio.Future[None]] = deque()
         self._first_retry = first_retry
         self._longest_retry = longest_retry
-        self._closed = False
+        self.closed = False
 
     def __len__(self) -> int:
         """How many keys wait, without those that wait for their time."""
@@ -39,7 +39,7 @@ class Queue(Generic[K]):
         return not self._waiting and not self._in_work
 
     def add(self, key: K) -> None:
-        if self._closed or key in self._waiting:
+        if self.closed or key in self._waiting:
             return
         self._waiting.add(key)
         if key not in self._in_work:
@@ -54,7 +54,7 @@ class Queue(Generic[K]):
             if timer.when() <= due:
                 return
             timer.cancel()
-        if not self._closed:
+        if not self.closed:
             self._timers[key] = loop.call_at(due, self._is_due, key)
 
     def retry(self, key: K) -> None:
@@ -68,8 +68,8 @@ class Queue(Generic[K]):
 
     async def get(self) -> K | None:
         """The next key, or None when the queue is closed. Keys that wait at that moment are not handed out."""
-        while not self._ready or self._closed:
-            if self._closed:
+        while not self._ready or self.closed:
+            if self.closed:
                 return None
             getter = asyncio.get_running_loop().create_future()
             self._getters.append(getter)
@@ -93,7 +93,7 @@ class Queue(Generic[K]):
 
     def close(self) -> None:
         """No key is handed out any more, and workers that wait for one get None."""
-        self._closed = True
+        self.closed = True
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -1,0 +1,111 @@
+"""Runs a set of controllers: fills the caches, waits to be the leader, works, and ends in good order."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from grove.runtime.cache import Index
+from grove.runtime.client import Client
+from grove.runtime.collection import Decode
+from grove.runtime.controller import Controller
+from grove.runtime.events import EventRecorder
+from grove.runtime.informer import Informer
+from grove.runtime.leader import Elector, LeadershipLostError
+from grove.runtime.objects import Obj, ResourceType
+
+log = structlog.get_logger(__name__)
+
+
+class Manager:
+    """Informers are shared: one per resource and selection, however many controllers read from it."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        elector: Elector | None = None,
+        recorder: EventRecorder | None = None,
+        grace: float = 20.0,
+    ) -> None:
+        self.client = client
+        self._elector = elector
+        self._recorder = recorder
+        self._grace = grace
+        self._informers: dict[tuple[str, ...], tuple[Informer[Any], Decode[Any]]] = {}
+        self._controllers: list[Controller[Any]] = []
+
+    def informer(
+        self,
+        resource: ResourceType,
+        decode: Decode[Obj],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Index[Obj]] | None = None,
+    ) -> Informer[Obj]:
+        """The informer for this selection; the first call makes it, later ones may add indexes."""
+        identity = (resource.group, resource.version, resource.plural, namespace or "", labels, fields)
+        if identity not in self._informers:
+            made = Informer(self.client, resource, decode, namespace=namespace, labels=labels, fields=fields)
+            self._informers[identity] = made, decode
+        informer, first_decode = self._informers[identity]
+        if decode != first_decode:
+            raise ValueError(
+                f"there is an informer for {resource.plural} already that decodes into something else"
+            )
+        for name, function in (indexes or {}).items():
+            informer.cache.add_index(name, function)
+        return informer
+
+    def add(self, controller: Controller[Any]) -> None:
+        self._controllers.append(controller)
+
+    def readiness(self) -> Mapping[str, bool]:
+        """For `/readyz`: which caches are filled."""
+        return {f"cache of {i.resource.plural}": i.synced.is_set() for i, _ in self._informers.values()}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set, and then until the items in hand are finished or `grace` seconds have passed.
+
+        Raises `LeadershipLostError` if the lease was lost. The workers are stopped by then; the process should end.
+        """
+        lost: LeadershipLostError | None = None
+        async with asyncio.TaskGroup() as group:
+            helpers = [group.create_task(informer.run()) for informer, _ in self._informers.values()]
+            if self._recorder is not None:
+                helpers.append(group.create_task(self._recorder.run()))
+            try:
+                if self._elector is None:
+                    await self._work(stop)
+                else:
+                    await self._elector.lead(lambda: self._work(stop), stop)
+            except LeadershipLostError as e:
+                lost = e
+            for helper in helpers:
+                helper.cancel()
+        if lost is not None:
+            raise lost
+        if self._recorder is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_FOR):
+                    await self._recorder.flush()
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            working = [group.create_task(c.run(), name=c.name) for c in self._controllers]
+            await stop.wait()
+            log.info("stopping: items in hand are finished")
+            for controller in self._controllers:
+                controller.stop()
+            _, late = await asyncio.wait(working, timeout=self._grace) if working else ((), ())
+            for task in late:
+                log.warning("controller did not stop in time and is cancelled", controller=task.get_name())
+                task.cancel()
+
+
+# How long the end of the process may wait for its last events to be written.
+FLUSH_FOR = 5.0
