@@ -73,5 +73,5 @@ class PodStatus(_View):
 
 class Pod(_View):
     metadata: PodMetadata
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)

@@ -93,8 +93,8 @@ def test_what_is_no_object_of_ours_is_said(text: str, says: str) -> None:
 
 
 def test_the_items_of_a_list_are_checked_where_they_stand() -> None:
-    item = "- apiVersion: grove.io/v1alpha1\\n  kind: PodClique\\n  metadata: {name: x}\\n"
-    text = f"apiVersion: v1\\nkind: List\\nitems:\\n{item}"
+    item = "- apiVersion: grove.io/v1alpha1\n  kind: PodClique\n  metadata: {name: x}\n"
+    text = f"apiVersion: v1\nkind: List\nitems:\n{item}"
     assert [(f.line, f.path) for f in found(text)] == [(4, "spec")]
 
 
