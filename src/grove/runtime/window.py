@@ -1,8 +1,8 @@
 """How many requests may be under way at once: as many as the server answers without slowing down.
 
-No rate is configured. The window opens by about one for each window's worth of answers while latency stays
-near the best seen lately, holds while latency rises, and halves when the server says stop (429, 503) or says
-nothing (timeout). While a `Retry-After` runs, nothing new starts.
+No rate is configured. While latency stays near the best seen lately the window opens: fast at first, and after the
+first sign of strain by about one for each window's worth of answers. It holds while latency is higher, and halves
+when the server says stop (429, 503) or says nothing (timeout). While a `Retry-After` runs, nothing new starts.
 
 Watches are not counted: they last for minutes and cost the server nothing while idle.
 """
@@ -14,12 +14,14 @@ from collections import deque
 class Window:
     """A limit on concurrent requests that follows the server. One event loop only."""
 
-    def __init__(self, *, start: int = 20, most: int = 400) -> None:
+    def __init__(self, *, start: int = 20, most: int = 200) -> None:
         self._limit = float(start)
         self._most = float(most)
         self._in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._best: float | None = None
+        self._best = float("inf")
+        self._marked = 0.0
+        self._strained = False
         self._closed_until = 0.0
         self._halved_at = float("-inf")
         self._reopening: asyncio.TimerHandle | None = None
@@ -53,15 +55,19 @@ class Window:
         self._admit()
 
     def answered(self, latency: float) -> None:
-        # Decays upwards, so that one lucky answer does not set the mark for ever.
-        best = latency if self._best is None else min(latency, self._best * 1.005 + 1e-6)
-        self._best = best
-        if latency <= 2.0 * best + 0.01 and self._in_flight >= self.limit / 2:
-            self._limit = min(self._limit + 1.0 / self._limit, self._most)
+        now = asyncio.get_running_loop().time()
+        # The mark doubles in a minute, so that one lucky answer does not set it for ever.
+        best = min(latency, self._best * (1.0 + (now - self._marked) / 60.0))
+        self._best, self._marked = best, now
+        if latency > 2.0 * best + 0.01:
+            self._strained = True
+        elif self._in_flight >= self.limit / 2:  # a limit that is not used says nothing about a higher one
+            self._limit = min(self._limit + (1.0 / self._limit if self._strained else 0.5), self._most)
 
     def overloaded(self, started: float, retry_after: float | None) -> None:
         """`started` is the loop time at which the request began: requests of one burst count once."""
         now = asyncio.get_running_loop().time()
+        self._strained = True
         if started >= self._halved_at:
             self._limit = max(self._limit / 2.0, 1.0)
             self._halved_at = now

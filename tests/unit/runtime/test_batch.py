@@ -1,0 +1,62 @@
+"""Batches: each item has its own outcome."""
+
+import asyncio
+
+import pytest
+
+from grove.runtime.batch import for_each, raise_failures
+
+pytestmark = pytest.mark.looptime
+
+
+async def test_one_failure_stops_no_other_and_is_reported_with_its_item() -> None:
+    async def act(item: int) -> int:
+        await asyncio.sleep(1)
+        if item == 3:
+            raise ValueError("three")
+        return item * 10
+
+    outcomes = await for_each(range(6), act, at_once=2)
+    assert [o.item for o in outcomes] == [0, 1, 2, 3, 4, 5]
+    assert [o.result for o in outcomes] == [0, 10, 20, None, 40, 50]
+    assert [str(o.error) for o in outcomes if o.error] == ["three"]
+    with pytest.raises(ExceptionGroup, match="six pods") as caught:
+        raise_failures(outcomes, "six pods")
+    assert [str(e) for e in caught.value.exceptions] == ["three"]
+
+
+async def test_no_more_than_the_bound_are_in_work_and_all_of_them_are_used() -> None:
+    in_work = most = 0
+
+    async def act(item: int) -> None:
+        nonlocal in_work, most
+        in_work += 1
+        most = max(most, in_work)
+        await asyncio.sleep(1)
+        in_work -= 1
+
+    raise_failures(await for_each(range(100), act, at_once=7), "all")
+    assert most == 7
+
+
+async def test_nothing_to_do_is_done_at_once() -> None:
+    async def act(item: int) -> None:
+        raise AssertionError
+
+    assert await for_each([], act) == []
+
+
+async def test_a_cancellation_stops_all() -> None:
+    begun: list[int] = []
+
+    async def act(item: int) -> None:
+        begun.append(item)
+        await asyncio.sleep(10)
+
+    task = asyncio.create_task(for_each(range(100), act, at_once=3))
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.sleep(100)
+    assert begun == [0, 1, 2]
