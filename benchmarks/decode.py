@@ -34,7 +34,7 @@ def pod_event(i: int) -> bytes:
         "terminationMessagePolicy": "File",
         "imagePullPolicy": "IfNotPresent",
     }
-    fields = {
+    fields: dict[str, Any] = {
         f"f:field-{k}": {"f:inner": {}, 'k:{"name":"worker"}': {".": {}, "f:image": {}}} for k in range(20)
     }
     when = "2026-01-01T00:00:00Z"
