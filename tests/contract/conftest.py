@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterator
 import aiohttp
 import pytest
 from grove_testbed.cluster import Cluster
+from grove_testbed.components import DEFAULT_K8S
 from grove_testbed.fixtures import started
 
 from tests.contract.api import Answer, Api
@@ -55,7 +56,8 @@ async def api(connection: tuple[aiohttp.ClientSession, str], server: str, k8s: s
     """The server, with a fresh namespace."""
     session, url = connection
     namespace = f"case-{secrets.token_hex(5)}"
-    api = Api(session, url, namespace, server, k8s)
+    # The embedded server follows the newest version.
+    api = Api(session, url, namespace, server, k8s if server == "real" else DEFAULT_K8S)
     await api.created(
         "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     )

@@ -173,5 +173,7 @@ async def test_a_definition_that_exists_already_is_a_conflict(widgets: Api) -> N
 async def eventually_created(api: Api, path: str, body: Json) -> None:
     """Creates again and again: a real server takes a moment to put a new schema in force."""
     async with asyncio.timeout(PATIENCE):
-        while (await api.create(path, body)).code != 201:
+        while True:
+            if (await api.create(path, body)).code == 201:
+                return
             await asyncio.sleep(0.1)

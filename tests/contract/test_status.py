@@ -38,7 +38,7 @@ async def test_a_missing_custom_object_is_named_with_its_group(widgets: Api) -> 
 
 
 async def test_an_unknown_resource_of_a_known_group_version_is_a_status(api: Api) -> None:
-    for path in ("/api/v1/nopes", "/apis/apps/v1/nopes"):
+    for path in ("/api/v1/nopes", "/apis/coordination.k8s.io/v1/nopes"):
         answer = await api.get(path)
         assert answer.body == failure(404, "NotFound", "the server could not find the requested resource", {})
 
