@@ -46,6 +46,10 @@ rules: [{level: Metadata}]
 """
 
 
+class KubectlError(RuntimeError):
+    """kubectl refused, or the server did; the message is what it said."""
+
+
 @dataclass
 class Cluster:
     """A running control plane. ``token`` and ``kubeconfig`` take a name from ``IDENTITIES``."""
@@ -133,10 +137,13 @@ class Cluster:
         return self.folder / f"{who}.kubeconfig"
 
     def kubectl(self, *arguments: str, who: str = "admin", stdin: str | None = None) -> str:
-        """The output of kubectl; CalledProcessError, with stderr, if it fails."""
+        """The output of kubectl; ``KubectlError`` with its complaint if it fails."""
         kubectl = built(component("kubectl", self.k8s))
         command = [str(kubectl), f"--kubeconfig={self.kubeconfig(who)}", *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
 
     def kill(self, name: str) -> None:
         """Ends one process like a power cut."""
