@@ -86,7 +86,7 @@ class Informer(Generic[Obj]):
             await self._follow()
             return "ended"
         except IdleWatchError as e:
-            log.info("watch is begun again", resource=self.resource.plural, reason=str(e))
+            log.debug("watch is begun again", resource=self.resource.plural, reason=str(e))
             return "idle"
         except Gone as e:
             log.info("version expired, everything is read again", resource=self.resource.plural, error=str(e))
