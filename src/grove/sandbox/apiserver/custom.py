@@ -5,6 +5,7 @@ from typing import Any
 
 from grove.sandbox.apiserver import metadata, names
 from grove.sandbox.apiserver.columns import AGE, Column
+from grove.sandbox.apiserver.definitions import META, REF, Definitions
 from grove.sandbox.apiserver.jsonpath import compile_path
 from grove.sandbox.apiserver.resources import ResourceType, Scale
 from grove.sandbox.apiserver.selectors import dotted
@@ -27,6 +28,15 @@ class CustomStrategy(Strategy):
         super().__init__(meta_shape, names.subdomain)
         self.source = source  # as written in the definition, for OpenAPI
         self.schema = Schema(source)
+
+    def openapi(self, definitions: Definitions) -> dict[str, Any]:
+        properties = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            **(self.source.get("properties") or {}),
+            "metadata": {"allOf": [{"$ref": REF + META + "ObjectMeta"}], "default": {}},
+        }
+        return {**self.source, "properties": properties}
 
     def decode(self, obj: Object, call: Call) -> tuple[Object, list[str]]:
         unknown: list[str] = []
@@ -130,7 +140,7 @@ def printer_column(column: Object) -> Column:
     return Column(
         column["name"],
         value,
-        type="string" if kind == "date" else kind,
+        type=kind,
         format=column.get("format") or "",
         description=column.get("description") or "",
         priority=column.get("priority") or 0,

@@ -66,6 +66,7 @@ async def delete_collection(call: Call) -> list[Stored]:
 
 def remove(call: Call, stored: Stored, options: Options) -> Stored | None:
     """Delete or mark for deletion; None when the object is gone, else its new state."""
+    call.type.strategy.check_delete(stored.key[1], call)
     _check_preconditions(call, stored, options)
     obj, meta = stored.obj, dict(stored.obj["metadata"])
     now = call.state.now()

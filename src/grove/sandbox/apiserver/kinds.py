@@ -16,6 +16,7 @@ from grove.sandbox.apiserver.storage import Object
 from grove.sandbox.apiserver.strategy import Strategy, keep
 
 KUBERNETES_FINALIZER = "kubernetes"
+PERMANENT_NAMESPACES = ("default", "kube-public", "kube-system")
 NAME_LABEL = "kubernetes.io/metadata.name"
 HIGHEST_USER_PRIORITY = 1_000_000_000
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -43,6 +44,10 @@ class NamespaceStrategy(Strategy):
         keep(new, old, "spec")
         meta = new["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), NAME_LABEL: meta["name"]}
+
+    def check_delete(self, name: str, call: Call) -> None:
+        if name in PERMANENT_NAMESPACES:
+            raise forbidden(call.type.resource, name, "this namespace may not be deleted")
 
     def held(self, obj: Object) -> bool:
         return bool((obj.get("spec") or {}).get("finalizers"))

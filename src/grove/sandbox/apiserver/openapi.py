@@ -78,15 +78,9 @@ def _add_schema(state: State, t: ResourceType, schemas: dict[str, Any]) -> str:
         _add_definition(state, name, schemas)
         return name
     name = f"{'.'.join(reversed(t.group.split('.')))}.{t.version}.{t.kind}"
-    schema = getattr(t.strategy, "source", None) or {"type": "object"}
-    properties = {
-        "apiVersion": {"type": "string"},
-        "kind": {"type": "string"},
-        **(schema.get("properties") or {}),
-        "metadata": {"allOf": [{"$ref": REF + META + "ObjectMeta"}], "default": {}},
-    }
     kind = {"group": t.group, "version": t.version, "kind": t.kind}
-    schemas[name] = {**schema, "properties": properties, "x-kubernetes-group-version-kind": [kind]}
+    schema = t.strategy.openapi(state.definitions)
+    schemas[name] = {**schema, "x-kubernetes-group-version-kind": [kind]}
     _add_definition(state, META + "ObjectMeta", schemas)
     return name
 

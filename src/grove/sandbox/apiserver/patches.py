@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from grove.sandbox.apiserver import definitions
+from grove.sandbox.apiserver.apply import apply
 from grove.sandbox.apiserver.json_patch import apply_json_patch, apply_merge_patch
 from grove.sandbox.apiserver.state import Call
-from grove.sandbox.apiserver.status import bad_request, not_implemented, unsupported_media_type
+from grove.sandbox.apiserver.status import bad_request, unsupported_media_type
 from grove.sandbox.apiserver.storage import Object, Stored
 from grove.sandbox.apiserver.strategic import StrategicMerge
 from grove.sandbox.apiserver.writes import change
@@ -21,7 +22,7 @@ APPLY = "application/apply-patch+yaml"
 
 async def patch(call: Call) -> tuple[Stored, int]:
     if _media_type(call) == APPLY:
-        raise not_implemented("server-side apply; use a merge patch or kubectl apply without --server-side")
+        return await apply(call)
     return await change(call, patcher(call))
 
 

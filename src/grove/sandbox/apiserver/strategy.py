@@ -6,9 +6,10 @@ Every method may change the top level, `metadata` and `spec` of the object it is
 but no value it shares with a stored object.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grove.sandbox.apiserver import metadata, names
+from grove.sandbox.apiserver.definitions import Definitions
 from grove.sandbox.apiserver.shapes import MismatchError, Shape
 from grove.sandbox.apiserver.status import FieldError, bad_request
 from grove.sandbox.apiserver.storage import Object
@@ -41,6 +42,10 @@ class Strategy:
         except MismatchError as mismatch:
             raise undecodable(call, str(mismatch)) from None
         return decoded, unknown
+
+    def openapi(self, definitions: Definitions) -> dict[str, Any]:
+        """The schema of a kind that has none among the definitions."""
+        return {"type": "object"}
 
     def prepare_create(self, obj: Object, call: "Call") -> None:
         if call.type.status:
@@ -86,6 +91,9 @@ class Strategy:
     def grace_period(self, obj: Object, requested: int | None) -> int | None:
         """Seconds between the wish to delete and the deletion; None where deletion is at once."""
         return None
+
+    def check_delete(self, name: str, call: "Call") -> None:
+        """Raise a refusal if this object must stay."""
 
     def held(self, obj: Object) -> bool:
         """Whether something beside finalizers keeps the object when it is deleted."""

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import yaml
 
-from grove.sandbox.apiserver import metadata, scale
+from grove.sandbox.apiserver import managers, metadata, scale
 from grove.sandbox.apiserver.admission import admit
 from grove.sandbox.apiserver.duplicates import duplicate_fields
 from grove.sandbox.apiserver.state import Call
@@ -25,7 +25,7 @@ from grove.sandbox.apiserver.status import (
     unsupported_media_type,
 )
 from grove.sandbox.apiserver.storage import Object, Stored
-from grove.sandbox.apiserver.strategy import undecodable
+from grove.sandbox.apiserver.strategy import keep, undecodable
 
 Change = Callable[[Object], Object]  # the served form of a stored object in, the wanted form out
 GENERATED_NAME_ATTEMPTS = 8
@@ -82,8 +82,11 @@ async def update(call: Call) -> tuple[Stored, int]:
     return await change(call, lambda _: body)
 
 
-async def change(call: Call, wanted: Change) -> tuple[Stored, int]:
-    """Replace the stored object by `wanted` of it, again if it changed meanwhile and nobody named a version."""
+async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[Stored, int]:
+    """Replace the stored object by `wanted` of it, again if it changed meanwhile and nobody named a version.
+
+    `tracked` is false for server-side apply, which settles the ownership of fields itself.
+    """
     strategy = call.type.strategy
     while True:
         stored = call.table.get((call.namespace, call.name))
@@ -109,6 +112,9 @@ async def change(call: Call, wanted: Change) -> tuple[Stored, int]:
             strategy.prepare_update(new, old, call)
             errors = strategy.validate_update(new, old, call)
         refuse(call, call.name, errors)
+        if tracked and "managedFields" in old["metadata"]:
+            keep(new["metadata"], old["metadata"], "managedFields")
+            managers.track_update(new, old, managers.typed_of(call), managers.author_of(call))
         if call.table.get(stored.key) is stored:
             return save(call, new, stored), 200
 
