@@ -22,11 +22,21 @@ PROGRAMS = {
     "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+    "vc-scheduler": ("volcano", "volcano.sh/volcano/cmd/scheduler"),
+    "vc-controller-manager": ("volcano", "volcano.sh/volcano/cmd/controller-manager"),
+    "koord-scheduler": ("koordinator", "github.com/koordinator-sh/koordinator/cmd/koord-scheduler"),
+    "yunikorn-scheduler": ("yunikorn", "github.com/apache/yunikorn-k8shim/pkg/cmd/shim"),
+    "kai-scheduler": ("kai", "github.com/NVIDIA/KAI-scheduler/cmd/scheduler"),
+    "kai-binder": ("kai", "github.com/NVIDIA/KAI-scheduler/cmd/binder"),
 }
 
 # Names that stand for several programs.
 GROUPS = {
     "control-plane": ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    "volcano": ("vc-scheduler", "vc-controller-manager"),
+    "koordinator": ("koord-scheduler",),
+    "yunikorn": ("yunikorn-scheduler",),
+    "kai": ("kai-scheduler", "kai-binder"),
 }
 
 
@@ -96,7 +106,7 @@ def component(name: str, version: str = "") -> Component:
 def select(spec: str) -> list[Component]:
     """The components of ``NAME`` or ``NAME@VERSION``; NAME is a program or a group.
 
-    The version of a group is that of Kubernetes: etcd has only one.
+    The version of the control plane is that of Kubernetes; etcd has only one.
     """
     name, _, version = spec.partition("@")
     if name not in GROUPS:
