@@ -1,5 +1,6 @@
 """Values the API server fills into builtin objects, by the definition they belong to."""
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,14 @@ def node_status(obj: dict[str, Any]) -> None:
         obj["allocatable"] = dict(obj["capacity"])
 
 
+def secret(obj: dict[str, Any]) -> None:
+    obj.setdefault("type", "Opaque")
+    plain = obj.pop("stringData", None)
+    if plain:
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in plain.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+
+
 def service_spec(obj: dict[str, Any]) -> None:
     obj.setdefault("sessionAffinity", "None")
     obj.setdefault("type", "ClusterIP")
@@ -102,7 +111,7 @@ DEFAULTS: dict[str, Default] = {
     _CORE + "DownwardAPIVolumeSource": values(defaultMode=420),
     _CORE + "ProjectedVolumeSource": values(defaultMode=420),
     _CORE + "ServiceAccountTokenProjection": values(expirationSeconds=3600),
-    _CORE + "Secret": values(type="Opaque"),
+    _CORE + "Secret": secret,
     _CORE + "ServiceSpec": service_spec,
     _CORE + "ServicePort": service_port,
     _CORE + "PersistentVolumeClaimSpec": values(volumeMode="Filesystem"),

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-import orjson
-
-from grove.sandbox.apiserver import timestamps
+from grove.sandbox.apiserver import bodies, timestamps
 from grove.sandbox.apiserver.admission import admit
 from grove.sandbox.apiserver.metadata import FOREGROUND, ORPHAN
 from grove.sandbox.apiserver.selectors import matcher
@@ -112,7 +110,7 @@ def remove(call: Call, stored: Stored, options: Options) -> Stored | None:
 
 def read_options(call: Call) -> Options:
     options = Options()
-    body: dict[str, Any] = orjson.loads(call.body) if call.body.strip() else {}
+    body: dict[str, Any] = bodies.parse(call) if call.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("delete options must be an object")
     query = call.query

@@ -6,10 +6,7 @@ Each function returns the stored object and the HTTP status. Nothing is stored o
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-import yaml
-
-from grove.sandbox.apiserver import managers, metadata, scale
+from grove.sandbox.apiserver import bodies, managers, metadata, scale
 from grove.sandbox.apiserver.admission import admit
 from grove.sandbox.apiserver.duplicates import duplicate_fields
 from grove.sandbox.apiserver.state import Call
@@ -22,7 +19,6 @@ from grove.sandbox.apiserver.status import (
     invalid,
     invalid_object,
     not_found,
-    unsupported_media_type,
 )
 from grove.sandbox.apiserver.storage import Object, Stored
 from grove.sandbox.apiserver.strategy import keep, undecodable
@@ -175,26 +171,14 @@ def _is_over(call: Call, content: Object) -> bool:
 
 def read_body(call: Call, kind: str = "") -> Object:
     """The body as a JSON object of the kind this path serves."""
-    content_type = call.headers.get("content-type", "application/json").partition(";")[0].strip()
-    try:
-        if content_type in ("application/json", ""):
-            body = orjson.loads(call.body)
-        elif content_type in ("application/yaml", "application/apply-patch+yaml"):
-            body = yaml.safe_load(call.body)
-        else:
-            raise unsupported_media_type(
-                "the body of the request was in an unknown format - accepted media types include: "
-                "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-            )
-    except (orjson.JSONDecodeError, yaml.YAMLError) as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    body = bodies.parse(call)
     if not isinstance(body, dict):
         raise bad_request("couldn't get version/kind; json parse error: the body is not an object")
     if not kind:
         _check_kind(call, body)
     elif body.get("kind", kind) != kind:
         raise bad_request(f"the kind in the data ({body['kind']}) does not match the expected kind ({kind})")
-    if call.query.get("fieldValidation") == "Strict":
+    if call.query.get("fieldValidation") == "Strict" and call.body[:1] == b"{":
         _refuse_duplicates(call)
     return body
 
