@@ -10,14 +10,17 @@ All writes of a round are differences: what is already so is not written, so a s
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NoReturn
 
 import msgspec
 import structlog
 
+from grove.runtime.batch import for_each
 from grove.runtime.cache import Change
 from grove.runtime.client import Client
 from grove.runtime.errors import AlreadyExists, Conflict, NotFound, RequestError
+from grove.runtime.events import EventRecorder, reference
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ResourceType
 from grove.sandbox.schedulers.objects import (
@@ -31,6 +34,8 @@ from grove.sandbox.schedulers.objects import (
     Thing,
 )
 from grove.sandbox.schedulers.policy import Note, Policy, Round, StatusWrite, View
+
+_Write = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
@@ -58,9 +63,9 @@ class SchedulerSimulator:
                 self._classes = Informer(client, resource, msgspec.json.Decoder(PriorityClass).decode)
             else:
                 self._things[resource.plural] = Informer(client, resource, msgspec.json.Decoder(Thing).decode)
-        self._client = client
         self._assumed: dict[str, str] = {}
         self._noted: dict[tuple[str, str, str], str] = {}
+        self._recorder = EventRecorder(client, policy.scheduler_name, "sandbox", now=clock)
         self._due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -70,9 +75,10 @@ class SchedulerSimulator:
             for informer in self._informers():
                 group.create_task(informer.run())
                 informer.cache.subscribe(self._notice)
-            await self._bootstrap()
+            group.create_task(self._recorder.run())
             for informer in self._informers():
                 await informer.synced.wait()
+            await self._bootstrap()
             while True:
                 await self._due.wait()
                 await asyncio.sleep(0)  # what came in one piece of a watch is seen in one round
@@ -93,8 +99,6 @@ class SchedulerSimulator:
                 await self._things[resource.plural].objects.create("", msgspec.json.encode(body))
             except AlreadyExists:
                 continue
-            except NotFound:
-                log.warning("kind is not served, its objects are not created", resource=resource.plural)
 
     async def _one_round(self) -> None:
         self.rounds += 1
@@ -113,7 +117,11 @@ class SchedulerSimulator:
         )
         decided = self.policy.round(view)
         self._set_timer(decided.again_in)
-        await _all(self._writes(decided))
+        for note in decided.notes:
+            self._note(note)
+        for outcome in await for_each(self._writes(decided), _carry_out, at_once=_WRITERS):
+            if outcome.error is not None:
+                log.warning("a write of the scheduler failed", error=str(outcome.error))
 
     def _set_timer(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -122,27 +130,25 @@ class SchedulerSimulator:
         if seconds is not None:
             self._timer = asyncio.get_running_loop().call_later(max(seconds, 0.001), self._due.set)
 
-    def _writes(self, decided: Round) -> Iterable[Awaitable[None]]:
+    def _writes(self, decided: Round) -> Iterable[_Write]:
         for pod, node in decided.bindings:
             self._assumed[pod.uid] = node
+            yield partial(self._bind, pod, node)
         bound = {pod.uid for pod, _ in decided.bindings}
-        yield from (self._bind(pod, node) for pod, node in decided.bindings)
         for pod, condition in decided.conditions.values():
             if pod.uid not in bound:
                 yield from self._condition(pod, condition.reason, condition.message)
-        yield from (
-            self._patch_pod(pod, {"nominatedNodeName": node or None})
-            for pod, node in decided.nominations
-            if pod.status.nominated_node_name != node
-        )
+        for pod, node in decided.nominations:
+            if pod.status.nominated_node_name != node:
+                yield partial(self._patch_pod, pod, {"nominatedNodeName": node or None})
         for pod, reason, message in decided.failed:
-            yield self._patch_pod(pod, {"phase": "Failed", "reason": reason, "message": message})
-        yield from (self._evict(pod) for pod in decided.evictions)
-        yield from (self._annotate(*change) for change in decided.annotations)
+            yield partial(self._patch_pod, pod, {"phase": "Failed", "reason": reason, "message": message})
+        for pod in decided.evictions:
+            yield partial(self._evict, pod)
+        for change in decided.annotations:
+            yield partial(self._annotate, *change)
         for write in decided.statuses:
             yield from self._status(write)
-        for note in decided.notes:
-            yield from self._note(note)
 
     async def _bind(self, pod: Pod, node: str) -> None:
         body = {
@@ -159,8 +165,10 @@ class SchedulerSimulator:
             log.info("binding was refused", pod=str(pod.key), node=node, error=str(error))
             if not isinstance(error, Conflict | NotFound):
                 self._due.set()
+            return
+        self._note(Note(PODS, pod.key, "Scheduled", f"Successfully assigned {pod.key} to {node}"))
 
-    def _condition(self, pod: Pod, reason: str, message: str) -> Iterable[Awaitable[None]]:
+    def _condition(self, pod: Pod, reason: str, message: str) -> Iterable[_Write]:
         known = next((c for c in pod.status.conditions if c["type"] == "PodScheduled"), {})
         if (known.get("status"), known.get("reason"), known.get("message")) == ("False", reason, message):
             return
@@ -175,8 +183,8 @@ class SchedulerSimulator:
             else self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         others = [c for c in pod.status.conditions if c["type"] != "PodScheduled"]
-        yield self._patch_pod(pod, {"conditions": [*others, entry]})
-        yield from self._note(Note(PODS, pod.key, "FailedScheduling", message, warning=True))
+        yield partial(self._patch_pod, pod, {"conditions": [*others, entry]})
+        self._note(Note(PODS, pod.key, "FailedScheduling", message, warning=True))
 
     async def _patch_pod(self, pod: Pod, status: Json) -> None:
         """Only on the version that the round saw: a newer one brings a round of its own."""
@@ -194,24 +202,39 @@ class SchedulerSimulator:
             self._things[resource.plural].objects.merge_patch(thing.key, msgspec.json.encode(patch))
         )
 
-    def _status(self, write: StatusWrite) -> Iterable[Awaitable[None]]:
-        informer = self._things[write.resource.plural]
-        thing = informer.cache.get(write.key)
+    def _status(self, write: StatusWrite) -> Iterable[_Write]:
+        thing = self._things[write.resource.plural].cache.get(write.key)
         if thing is None or all(thing.status.get(name) == value for name, value in write.status.items()):
             return
-        patch = {"metadata": {"resourceVersion": thing.metadata.resource_version}, "status": write.status}
-        body = msgspec.json.encode(patch)
-        yield _tolerant(informer.objects.merge_patch(write.key, body, subresource=write.subresource))
+        yield partial(self._write_status, thing, write)
 
-    def _note(self, note: Note) -> Iterable[Awaitable[None]]:
+    async def _write_status(self, thing: Thing, write: StatusWrite) -> None:
+        patch = {"metadata": {"resourceVersion": thing.metadata.resource_version}, "status": write.status}
+        objects = self._things[write.resource.plural].objects
+        body = msgspec.json.encode(patch)
+        await _tolerant(objects.merge_patch(write.key, body, subresource=write.subresource))
+
+    def _note(self, note: Note) -> None:
+        """An event, once for each new text: a round that finds the same again says nothing."""
         identity = (note.resource.plural, str(note.key), note.reason)
-        if self._noted.get(identity) == note.message:
+        about = self._informer(note.resource).cache.get(note.key)
+        if about is None or self._noted.get(identity) == note.message:
             return
         self._noted[identity] = note.message
-        yield self._send_note(note)
+        self._recorder.record(
+            reference(note.resource, about),
+            note.reason,
+            note.message,
+            action="Scheduling",
+            type="Warning" if note.warning else "Normal",
+        )
 
-    async def _send_note(self, note: Note) -> None:
-        log.info("event", reason=note.reason, about=str(note.key), message=note.message)
+    def _informer(self, resource: ResourceType) -> Informer[Any]:
+        return self._pods if resource is PODS else self._things[resource.plural]
+
+
+async def _carry_out(write: _Write) -> None:
+    await write()
 
 
 async def _tolerant(write: Awaitable[object]) -> None:
@@ -220,17 +243,3 @@ async def _tolerant(write: Awaitable[object]) -> None:
         await write
     except (Conflict, NotFound):
         return
-
-
-async def _all(writes: Iterable[Awaitable[None]]) -> None:
-    """A few at a time. One that fails is logged and does not stop the others."""
-    slots = asyncio.Semaphore(_WRITERS)
-
-    async def one(write: Awaitable[None]) -> None:
-        async with slots:
-            try:
-                await write
-            except RequestError as error:
-                log.warning("a write of the scheduler failed", error=str(error))
-
-    await asyncio.gather(*(one(write) for write in writes))

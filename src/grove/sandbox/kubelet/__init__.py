@@ -1,0 +1,1 @@
+"""A kubelet without containers. `kubelet` is what runs, `script` what pods can ask of it by annotations."""
