@@ -12,12 +12,12 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def configmap(name: str, labels: dict[str, str] | None = None, **data: str) -> Json:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "labels": labels or {}},
-        "data": data,
-    }
+    body: Json = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    if labels:
+        body["metadata"]["labels"] = labels
+    if data:
+        body["data"] = data
+    return body
 
 
 def widget(name: str, *, metadata: Json | None = None, **spec: Any) -> Json:
