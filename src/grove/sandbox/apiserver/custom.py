@@ -38,7 +38,7 @@ class CustomStrategy(Strategy):
         }
         return {**self.source, "properties": properties}
 
-    def decode(self, obj: Object, call: Call) -> tuple[Object, list[str]]:
+    def decode(self, obj: Object, call: Call, old: Object | None = None) -> tuple[Object, list[str]]:
         unknown: list[str] = []
         try:
             meta = self.shape.conform(obj.get("metadata") or {}, unknown)

@@ -43,10 +43,16 @@ def resolve(definitions: Definitions, schema: Any) -> tuple[str, Any]:
     return name, definitions[name]
 
 
-def name_of(definitions: Definitions, group: str, version: str, kind: str) -> str:
+def name_of(dialect: Dialect, group: str, version: str, kind: str) -> str:
     """The definition of a whole kind; empty for one that is not builtin."""
-    wanted = {"group": group, "version": version, "kind": kind}
-    for name, schema in definitions.items():
-        if wanted in schema.get("x-kubernetes-group-version-kind", ()) and name.endswith(f".{kind}"):
-            return name
-    return ""
+    return _kinds(dialect).get((group, version, kind), "")
+
+
+@cache
+def _kinds(dialect: Dialect) -> dict[tuple[str, str, str], str]:
+    return {
+        (kind["group"], kind["version"], kind["kind"]): name
+        for name, schema in load(dialect).items()
+        for kind in schema.get("x-kubernetes-group-version-kind", ())
+        if name.endswith(f".{kind['kind']}")
+    }

@@ -73,7 +73,7 @@ def author_of(call: Call) -> Owner:
 
 def typed_of(call: Call) -> Typed:
     definitions = call.state.definitions
-    name = name_of(definitions, call.type.group, call.type.version, call.type.kind)
+    name = name_of(call.state.dialect, call.type.group, call.type.version, call.type.kind)
     schema = definitions[name] if name else call.type.strategy.openapi(definitions)
     return Typed(definitions, schema)
 

@@ -73,7 +73,7 @@ def _document(state: State, types: list[ResourceType]) -> dict[str, Any]:
 
 def _add_schema(state: State, t: ResourceType, schemas: dict[str, Any]) -> str:
     """Puts the kind's schema and all it refers to into `schemas`; returns its name there."""
-    name = name_of(state.definitions, t.group, t.version, t.kind)
+    name = name_of(state.dialect, t.group, t.version, t.kind)
     if name:
         _add_definition(state, name, schemas)
         return name

@@ -49,7 +49,7 @@ def patcher(call: Call) -> Callable[[Object], Object]:
     if media_type == MERGE_PATCH:
         return lambda obj: apply_merge_patch(obj, body)
     merge = StrategicMerge(call.state.definitions)
-    name = definitions.name_of(call.state.definitions, call.type.group, call.type.version, call.type.kind)
+    name = definitions.name_of(call.state.dialect, call.type.group, call.type.version, call.type.kind)
     return lambda obj: merge.apply(name, obj, body)
 
 

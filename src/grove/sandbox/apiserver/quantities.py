@@ -25,6 +25,7 @@ def canonical(value: str | int | float) -> str:
     return _decimal(amount, suffix)
 
 
+@lru_cache(4096)
 def _read(text: str) -> tuple[Fraction, str]:
     match = _FORM.fullmatch(text)
     if not match:

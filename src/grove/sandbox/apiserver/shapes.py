@@ -25,12 +25,18 @@ class MismatchError(Exception):
         return f"json: cannot unmarshal {self.got} into {field} of type {self.expected}"
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 class Shape:
-    """`conform` gives a value this shape, and adds the paths of unknown fields to `unknown`."""
+    """`conform` gives a value this shape, and adds the paths of unknown fields to `unknown`.
+
+    What is the very same object as in `old`, which has the shape already, is taken as it is.
+    """
 
     keeps_empty = True
 
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         return value  # any JSON
 
 
@@ -38,14 +44,14 @@ class Scalar(Shape):
     def __init__(self, types: tuple[type, ...], go_type: str) -> None:
         self.types, self.go_type = types, go_type
 
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) not in self.types:
             raise MismatchError(json_type(value), self.go_type)
         return value
 
 
 class Quantity(Shape):
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) not in (str, int, float):
             raise MismatchError(json_type(value), "resource.Quantity")
         return canonical(value)
@@ -57,7 +63,7 @@ class Sequence(Shape):
     def __init__(self, item: Shape, go_type: str) -> None:
         self.item, self.go_type = item, go_type
 
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) is not list:
             raise MismatchError(json_type(value), self.go_type)
         item, result = self.item, []
@@ -75,7 +81,7 @@ class Mapping(Shape):
     def __init__(self, item: Shape, go_type: str) -> None:
         self.item, self.go_type = item, go_type
 
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) is not dict:
             raise MismatchError(json_type(value), self.go_type)
         item = self.item
@@ -88,10 +94,11 @@ class Struct(Shape):
         self.fields: dict[str, Shape] = {}
         self.required: frozenset[str] = frozenset()
 
-    def conform(self, value: Any, unknown: list[str]) -> Any:
+    def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) is not dict:
             raise MismatchError(json_type(value), f"v1.{self.name}")
         fields, result = self.fields, {}
+        known = old if type(old) is dict else _NOTHING
         for key, element in value.items():
             shape = fields.get(key)
             if shape is None:
@@ -99,9 +106,13 @@ class Struct(Shape):
                 continue
             if element is None:
                 continue
+            former = known.get(key)
+            if element is former:
+                result[key] = element
+                continue
             before = len(unknown)
             try:
-                shaped = shape.conform(element, unknown)
+                shaped = shape.conform(element, unknown, former)
             except MismatchError as mismatch:
                 mismatch.path = f"{key}.{mismatch.path}" if mismatch.path else key
                 mismatch.struct = mismatch.struct or self.name

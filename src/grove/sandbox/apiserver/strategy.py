@@ -34,11 +34,14 @@ class Strategy:
         self.shape = shape
         self.name_rule = name_rule
 
-    def decode(self, obj: Object, call: "Call") -> tuple[Object, list[str]]:
-        """The object with its defaults and without unknown fields, whose paths come second."""
+    def decode(self, obj: Object, call: "Call", old: Object | None = None) -> tuple[Object, list[str]]:
+        """The object with its defaults and without unknown fields, whose paths come second.
+
+        Parts it shares with `old`, a decoded object, need no second look.
+        """
         unknown: list[str] = []
         try:
-            decoded: Object = self.shape.conform(obj, unknown)
+            decoded: Object = self.shape.conform(obj, unknown, old)
         except MismatchError as mismatch:
             raise undecodable(call, str(mismatch)) from None
         return decoded, unknown

@@ -89,7 +89,8 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
         if stored is None:
             raise not_found(call.type.resource, call.name)
         old = stored.obj
-        new = decode(call, wanted(served(call, stored)))
+        before = served(call, stored)
+        new = decode(call, wanted(before), before)
         meta = new["metadata"] = dict(new.get("metadata") or {})
         if meta.get("name", call.name) != call.name:
             raise bad_request(_names_differ(meta["name"], call.name))
@@ -213,11 +214,11 @@ def _refuse_duplicates(call: Call) -> None:
         )
 
 
-def decode(call: Call, body: Object) -> Object:
+def decode(call: Call, body: Object, old: Object | None = None) -> Object:
     """Unknown fields are dropped, and refused or warned about as the request asks."""
     body.setdefault("kind", call.type.kind)
     body.setdefault("apiVersion", call.type.api_version)
-    obj, unknown = call.type.strategy.decode(body, call)
+    obj, unknown = call.type.strategy.decode(body, call, old)
     if unknown:
         found = [f'unknown field "{path}"' for path in unknown]
         directive = call.query.get("fieldValidation") or "Warn"
