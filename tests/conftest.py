@@ -1,9 +1,7 @@
-"""What all tests share."""
+"""Settings for all tests."""
 
-import asyncio
+from hypothesis import settings
 
-
-def pytest_configure() -> None:
-    # pytest-asyncio asks for the current event loop before each async test. Up to Python 3.11 that question makes
-    # one, which nobody closes; with the answer "there is none" on record, it does not.
-    asyncio.set_event_loop(None)
+# The machine is shared and noisy: no test may fail for being slow.
+settings.register_profile("grove", deadline=None)
+settings.load_profile("grove")

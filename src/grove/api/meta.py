@@ -90,6 +90,9 @@ class Resource(Model):
     """A kind with its own endpoint. Subclasses add `apiVersion`, `kind`, `spec` and `status`."""
 
     resource: ClassVar[ResourceType]
+    api_version: str
+    kind: str
+    metadata: ObjectMeta
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:

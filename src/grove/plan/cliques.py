@@ -1,0 +1,119 @@
+"""The PodCliques and PodCliqueScalingGroups of a set.
+
+Labels, from weakest to strongest: the user's of the clique template, those of everything in the set, those that say
+which clique this is. The pods inherit all of them.
+"""
+
+from grove.api import labels, names
+from grove.api.meta import ObjectMeta
+from grove.api.model import replace
+from grove.api.podclique import PodClique, PodCliqueSpec
+from grove.api.podcliqueset import Clique
+from grove.api.scalinggroup import PodCliqueScalingGroup, PodCliqueScalingGroupSpec
+from grove.plan.mnnvl import claim_domain
+from grove.plan.podspec import PodSpecEditor
+from grove.plan.shape import Group, Shape, owner_reference
+
+
+def standalone_clique(shape: Shape, clique: Clique, i: int) -> PodClique:
+    """A clique outside scaling groups, in replica i of the set."""
+    name = names.clique(shape.name, i, clique.name)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.CLIQUE,
+        labels.REPLICA_INDEX: str(i),
+        labels.POD_GANG: names.base_gang(shape.name, i),
+        labels.POD_TEMPLATE_HASH: shape.hashes[clique.name],
+    }
+    metadata = ObjectMeta(
+        name=name,
+        namespace=shape.namespace,
+        labels=clique.labels | shape.labels | own,
+        annotations=_annotations(clique),
+        finalizers=[labels.Finalizer.POD_CLIQUE],
+        owner_references=[shape.owner],
+    )
+    return PodClique(metadata=metadata, spec=_spec(shape, clique, i, None))
+
+
+def scaling_group(shape: Shape, group: Group, i: int) -> PodCliqueScalingGroup:
+    name = names.scaling_group(shape.name, i, group.name)
+    annotations = dict(group.template.annotations)
+    inherited = shape.pcs.metadata.annotations.get(labels.MNNVL_GROUP)
+    if inherited is not None:
+        annotations.setdefault(labels.MNNVL_GROUP, inherited)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.SCALING_GROUP,
+        labels.REPLICA_INDEX: str(i),
+    }
+    metadata = ObjectMeta(
+        name=name,
+        namespace=shape.namespace,
+        labels=shape.labels | own,
+        annotations=annotations,
+        finalizers=[labels.Finalizer.SCALING_GROUP],
+        owner_references=[shape.owner],
+    )
+    spec = PodCliqueScalingGroupSpec(
+        replicas=group.template.replicas,
+        min_available=group.min_available,
+        clique_names=list(group.template.clique_names),
+    )
+    return PodCliqueScalingGroup(metadata=metadata, spec=spec)
+
+
+def member_clique(
+    shape: Shape, group: Group, clique: Clique, i: int, j: int, owner: PodCliqueScalingGroup
+) -> PodClique:
+    """A clique of copy j of a scaling group, in replica i of the set. `owner` is the group's object."""
+    group_name = names.scaling_group(shape.name, i, group.name)
+    name = names.clique_in_group(group_name, j, clique.name)
+    base = names.base_gang(shape.name, i)
+    gang = names.gang_of_group_replica(shape.name, i, group_name, j, group.min_available)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.GROUP_CLIQUE,
+        labels.REPLICA_INDEX: str(i),
+        labels.SCALING_GROUP: group_name,
+        labels.SCALING_GROUP_REPLICA_INDEX: str(j),
+        labels.POD_GANG: gang,
+        labels.POD_TEMPLATE_HASH: shape.hashes[clique.name],
+    }
+    if gang != base:
+        own[labels.BASE_POD_GANG] = base
+    metadata = ObjectMeta(
+        name=name,
+        namespace=shape.namespace,
+        labels=clique.labels | shape.labels | own,
+        annotations=_annotations(clique),
+        finalizers=[labels.Finalizer.POD_CLIQUE],
+        owner_references=[owner_reference(owner)],
+    )
+    return PodClique(metadata=metadata, spec=_spec(shape, clique, i, j))
+
+
+def _spec(shape: Shape, clique: Clique, i: int, j: int | None) -> PodCliqueSpec:
+    editor = PodSpecEditor(clique.spec.pod_spec)
+    group = shape.group_of.get(clique.name)
+    if group is not None:
+        editor.prepend_env(_group_env(group))
+    claim_domain(editor, shape, clique, i)
+    return replace(clique.spec, pod_spec=editor.result(), starts_after=shape.starts_after(clique, i, j))
+
+
+def _group_env(group: Group) -> list[dict[str, object]]:
+    return [
+        _from_label(labels.Env.GROUP_NAME, labels.SCALING_GROUP),
+        {"name": labels.Env.GROUP_POD_COUNT, "value": str(group.pods_per_copy)},
+        _from_label(labels.Env.GROUP_INDEX, labels.SCALING_GROUP_REPLICA_INDEX),
+    ]
+
+
+def _from_label(name: str, label: str) -> dict[str, object]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}
+
+
+def _annotations(clique: Clique) -> dict[str, str]:
+    """The gang's topology is said on the gang, not on its cliques."""
+    return {k: v for k, v in clique.annotations.items() if k != labels.TOPOLOGY_NAME}

@@ -1,0 +1,153 @@
+"""Which pods form a gang: the PodGangs of a set, without the names of their pods, which are filled in once all exist.
+
+    base gang of replica i      every standalone clique, and of each scaling group the copies below minAvailable
+    scaled gang of a group      one per copy from minAvailable on; it waits for its base gang
+
+A gang's groups are in the order: standalone cliques as written, then per group and copy its cliques.
+"""
+
+from dataclasses import dataclass
+
+from grove.api import labels, names
+from grove.api.meta import ObjectMeta
+from grove.api.podcliqueset import Clique
+from grove.api.podgang import (
+    GangPackConstraint,
+    GangTopologyConstraint,
+    PodGang,
+    PodGangSpec,
+    PodGroup,
+    TopologyConstraintGroup,
+)
+from grove.api.topology import ClusterTopologyBinding, TopologyConstraint
+from grove.api.validation.topology import places
+from grove.plan.shape import Group, Shape
+
+
+@dataclass(frozen=True)
+class GangSettings:
+    """What the cluster decides about the gangs of a set."""
+
+    scheduler_name: str
+    backend: str
+    topology: ClusterTopologyBinding | None = None
+
+
+def topology_name(shape: Shape) -> str | None:
+    """The topology that the set names; all its constraints agree on one."""
+    return next((p.constraint.topology_name for p in places(shape.pcs) if p.constraint.topology_name), None)
+
+
+def base_gang(shape: Shape, i: int, settings: GangSettings) -> PodGang:
+    levels = _Levels(settings.topology)
+    groups = [_pod_group(names.clique(shape.name, i, c.name), c, levels) for c in shape.standalone]
+    together: list[TopologyConstraintGroup] = []
+    for group in shape.groups:
+        full = names.scaling_group(shape.name, i, group.name)
+        for j in range(group.min_available):
+            members = _members(full, group, j, levels)
+            groups += members
+            if settings.topology is not None and group.template.topology_constraint is not None:
+                together.append(
+                    TopologyConstraintGroup(
+                        name=names.scaling_group_replica(full, j),
+                        pod_group_names=[m.name for m in members],
+                        topology_constraint=levels.translate(group.template.topology_constraint),
+                    )
+                )
+    constraint = levels.translate(shape.pcs.spec.template.topology_constraint)
+    return _gang(shape, names.base_gang(shape.name, i), groups, constraint, together, settings)
+
+
+def scaled_gang(shape: Shape, group: Group, i: int, j: int, settings: GangSettings) -> PodGang:
+    """The gang of copy j of a scaling group, j not below minAvailable."""
+    levels = _Levels(settings.topology)
+    full = names.scaling_group(shape.name, i, group.name)
+    own = group.template.topology_constraint or shape.pcs.spec.template.topology_constraint
+    name = names.scaled_gang(full, j, group.min_available)
+    return _gang(shape, name, _members(full, group, j, levels), levels.translate(own), [], settings)
+
+
+def gangs_of_replica(shape: Shape, i: int, copies: dict[str, int], settings: GangSettings) -> list[PodGang]:
+    """All gangs of replica i; `copies` says how many copies each scaling group has now."""
+    scaled = [
+        scaled_gang(shape, g, i, j, settings)
+        for g in shape.groups
+        for j in range(g.min_available, copies.get(g.name, g.template.replicas))
+    ]
+    return [base_gang(shape, i, settings), *scaled]
+
+
+class _Levels:
+    """Translates domains of a topology into node labels. What the topology does not have is left out."""
+
+    def __init__(self, topology: ClusterTopologyBinding | None) -> None:
+        self._keys = {level.domain: level.key for level in topology.spec.levels} if topology else {}
+
+    def translate(self, constraint: TopologyConstraint | None) -> GangTopologyConstraint | None:
+        if constraint is None:
+            return None
+        required = self._keys.get(constraint.required or "")
+        preferred = self._keys.get(constraint.preferred or "")
+        if required is None and preferred is None:
+            return None
+        return GangTopologyConstraint(
+            pack_constraint=GangPackConstraint(required=required, preferred=preferred)
+        )
+
+
+def _members(full: str, group: Group, j: int, levels: _Levels) -> list[PodGroup]:
+    return [_pod_group(names.clique_in_group(full, j, c.name), c, levels) for c in group.cliques]
+
+
+def _pod_group(name: str, clique: Clique, levels: _Levels) -> PodGroup:
+    return PodGroup(
+        name=name,
+        pod_references=[],
+        min_replicas=clique.spec.min_available or clique.spec.replicas,
+        topology_constraint=levels.translate(clique.topology_constraint),
+    )
+
+
+def _gang(
+    shape: Shape,
+    name: str,
+    groups: list[PodGroup],
+    constraint: GangTopologyConstraint | None,
+    together: list[TopologyConstraintGroup],
+    settings: GangSettings,
+) -> PodGang:
+    """The user's labels and annotations of the set go to its gangs, and from there to the scheduler's objects."""
+    meta = shape.pcs.metadata
+    own = {
+        labels.COMPONENT: labels.Component.POD_GANG,
+        labels.SCHEDULER_NAME: settings.scheduler_name,
+        labels.SCHEDULER_BACKEND: settings.backend,
+    }
+    annotations = _users(meta.annotations)
+    constrained = (
+        constraint
+        or any(g.topology_constraint for g in groups)
+        or any(t.topology_constraint for t in together)
+    )
+    if settings.topology is not None and constrained:
+        annotations[labels.TOPOLOGY_NAME] = settings.topology.metadata.name or ""
+    return PodGang(
+        metadata=ObjectMeta(
+            name=name,
+            namespace=shape.namespace,
+            labels=_users(meta.labels) | shape.labels | own,
+            annotations=annotations,
+            owner_references=[shape.owner],
+        ),
+        spec=PodGangSpec(
+            pod_groups=groups,
+            topology_constraint=constraint,
+            topology_constraint_group_configs=together,
+            priority_class_name=shape.pcs.spec.template.priority_class_name,
+        ),
+    )
+
+
+def _users(metadata: dict[str, str]) -> dict[str, str]:
+    return {k: v for k, v in metadata.items() if not k.startswith(labels.GROVE_PREFIX)}
