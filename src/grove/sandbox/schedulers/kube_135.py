@@ -62,6 +62,10 @@ class KubeScheduler135:
                 continue
             if pod.uid not in self._waiters[key].nodes and not self._gave_up(key, gangs[key], view.now):
                 self._reserve(cluster, pod, minimum, gangs[key], view, result)
+        held = {uid: node for waiters in self._waiters.values() for uid, node in waiters.nodes.items()}
+        result.nominations = [
+            (pod, held.get(pod.uid, "")) for pods in gangs.values() for pod in view.waiting(pods)
+        ]
         return result
 
     def _keep_places(self, cluster: Cluster, key: _Key, pods: list[Pod], view: View, result: Round) -> None:
@@ -76,7 +80,6 @@ class KubeScheduler135:
         if waiters.deadline is not None and view.now >= waiters.deadline:
             held = [pending[uid] for uid in waiters.nodes]
             result.unschedulable(held, "pod group did not become complete within 5m0s at Permit")
-            result.nominations += [(pod, "") for pod in held]
             waiters.gave_up_with = frozenset(pod.uid for pod in pods)
             waiters.flush_at = view.now + _PERMIT
             waiters.nodes, waiters.deadline = {}, None
@@ -110,14 +113,10 @@ class KubeScheduler135:
         if bound + len(waiters.nodes) >= minimum:
             by_uid = {other.uid: other for other in pods}
             result.bindings += [(by_uid[uid], where) for uid, where in waiters.nodes.items()]
-            kept = {other.uid for other in pods if other.uid in waiters.nodes}
-            result.nominations = [(p, n) for p, n in result.nominations if p.uid not in kept]
             waiters.nodes, waiters.deadline = {}, None
-        else:
-            result.nominations.append((pod, node))
-            if waiters.deadline is None:
-                waiters.deadline = view.now + _PERMIT
-                result.wake(_PERMIT.total_seconds())
+        elif waiters.deadline is None:
+            waiters.deadline = view.now + _PERMIT
+            result.wake(_PERMIT.total_seconds())
 
 
 def _key(pod: Pod) -> _Key:

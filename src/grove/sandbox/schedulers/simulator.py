@@ -33,7 +33,7 @@ from grove.sandbox.schedulers.objects import (
     PriorityClass,
     Thing,
 )
-from grove.sandbox.schedulers.policy import Note, Policy, Round, StatusWrite, View
+from grove.sandbox.schedulers.policy import Condition, Note, Policy, Round, StatusWrite, View
 
 _Write = Callable[[], Awaitable[None]]
 
@@ -134,15 +134,8 @@ class SchedulerSimulator:
         for pod, node in decided.bindings:
             self._assumed[pod.uid] = node
             yield partial(self._bind, pod, node)
-        bound = {pod.uid for pod, _ in decided.bindings}
-        for pod, condition in decided.conditions.values():
-            if pod.uid not in bound:
-                yield from self._condition(pod, condition.reason, condition.message)
-        for pod, node in decided.nominations:
-            if pod.status.nominated_node_name != node:
-                yield partial(self._patch_pod, pod, {"nominatedNodeName": node or None})
-        for pod, reason, message in decided.failed:
-            yield partial(self._patch_pod, pod, {"phase": "Failed", "reason": reason, "message": message})
+        for pod, status in self._pod_statuses(decided):
+            yield partial(self._patch_pod, pod, status)
         for pod in decided.evictions:
             yield partial(self._evict, pod)
         for change in decided.annotations:
@@ -168,23 +161,40 @@ class SchedulerSimulator:
             return
         self._note(Note(PODS, pod.key, "Scheduled", f"Successfully assigned {pod.key} to {node}"))
 
-    def _condition(self, pod: Pod, reason: str, message: str) -> Iterable[_Write]:
+    def _pod_statuses(self, decided: Round) -> Iterable[tuple[Pod, Json]]:
+        """One patch for each pod about which there is something new to say."""
+        changes: dict[str, tuple[Pod, Json]] = {}
+        bound = {pod.uid for pod, _ in decided.bindings}
+        for pod, condition in decided.conditions.values():
+            if pod.uid not in bound:
+                changes.setdefault(pod.uid, (pod, {}))[1].update(self._condition(pod, condition))
+        for pod, node in decided.nominations:
+            if pod.status.nominated_node_name != node and pod.uid not in bound:
+                changes.setdefault(pod.uid, (pod, {}))[1].update({"nominatedNodeName": node or None})
+        for pod, reason, message in decided.failed:
+            failed = {"phase": "Failed", "reason": reason, "message": message}
+            changes.setdefault(pod.uid, (pod, {}))[1].update(failed)
+        return [change for change in changes.values() if change[1]]
+
+    def _condition(self, pod: Pod, wanted: Condition) -> Json:
         known = next((c for c in pod.status.conditions if c["type"] == "PodScheduled"), {})
-        if (known.get("status"), known.get("reason"), known.get("message")) == ("False", reason, message):
-            return
+        if (known.get("status"), known.get("reason"), known.get("message")) == (
+            "False",
+            wanted.reason,
+            wanted.message,
+        ):
+            return {}
+        since = known.get("lastTransitionTime") if known.get("status") == "False" else _text(self._clock())
         entry = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": reason,
-            "message": message,
+            "reason": wanted.reason,
+            "message": wanted.message,
             "lastProbeTime": None,
-            "lastTransitionTime": known.get("lastTransitionTime")
-            if known.get("status") == "False"
-            else self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": since,
         }
-        others = [c for c in pod.status.conditions if c["type"] != "PodScheduled"]
-        yield partial(self._patch_pod, pod, {"conditions": [*others, entry]})
-        self._note(Note(PODS, pod.key, "FailedScheduling", message, warning=True))
+        self._note(Note(PODS, pod.key, "FailedScheduling", wanted.message, warning=True))
+        return {"conditions": [*(c for c in pod.status.conditions if c["type"] != "PodScheduled"), entry]}
 
     async def _patch_pod(self, pod: Pod, status: Json) -> None:
         """Only on the version that the round saw: a newer one brings a round of its own."""
@@ -231,6 +241,10 @@ class SchedulerSimulator:
 
     def _informer(self, resource: ResourceType) -> Informer[Any]:
         return self._pods if resource is PODS else self._things[resource.plural]
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def _carry_out(write: _Write) -> None:

@@ -1,0 +1,405 @@
+"""Every simulated scheduler against the embedded API server: a right translation binds, a wrong one does not.
+
+`GANGS` says for each scheduler how a gang of two roles (one leader, two workers) is written by hand; the same cases
+then run over all of them.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from grove.sandbox.nodes import node
+from tests.flow.kubelet_cluster import POD_PATH, Json, TestCluster, cluster, condition, pod
+
+pytestmark = pytest.mark.looptime
+
+GATE = "grove.io/podgang-pending-creation"
+ROLES = {"leader": ["leader-0"], "worker": ["worker-0", "worker-1"]}
+ANYTHING = {kind: {"limit": -1, "quota": -1} for kind in ("cpu", "memory", "gpu")}
+
+
+@dataclass
+class Gang:
+    """What to create: objects by path, and for each pod the metadata and spec that link it."""
+
+    scheduler: str
+    objects: list[tuple[str, Json]] = field(default_factory=list)
+    link: Callable[[str], Json] = field(default=lambda role: {})
+    group_path: str = ""
+
+
+def meta(name: str, **more: Any) -> Json:
+    return {"metadata": {"name": name, **more}}
+
+
+def kube_135() -> Gang:
+    groups = [{"name": "gang", "policy": {"gang": {"minCount": 3}}}]
+    path = "/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads"
+    workload = {
+        "apiVersion": "scheduling.k8s.io/v1alpha1",
+        "kind": "Workload",
+        **meta("g"),
+        "spec": {"podGroups": groups},
+    }
+    return Gang(
+        "default-scheduler", [(path, workload)], lambda _: {"workloadRef": {"name": "g", "podGroup": "gang"}}
+    )
+
+
+def kube_flat(version: str) -> Gang:
+    path = f"/apis/scheduling.k8s.io/{version}/namespaces/default/podgroups"
+    group = {
+        "apiVersion": f"scheduling.k8s.io/{version}",
+        "kind": "PodGroup",
+        **meta("g.pg"),
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+    }
+    link = {"schedulingGroup": {"podGroupName": "g.pg"}}
+    return Gang("default-scheduler", [(path, group)], lambda _: link, f"{path}/g.pg")
+
+
+def kube_137() -> Gang:
+    groups = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+    trees = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/compositepodgroups"
+    ref = {"workloadRef": {"workloadName": "g", "templateName": "t"}}
+    root = {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
+        **meta("g"),
+        "spec": {**ref, "schedulingPolicy": {"gang": {"minGroupCount": 2}}},
+    }
+    leaves = [
+        {
+            "apiVersion": "scheduling.k8s.io/v1beta1",
+            "kind": "PodGroup",
+            **meta(f"g.pg.{role}"),
+            "spec": {
+                **ref,
+                "parentCompositePodGroupName": "g",
+                "schedulingPolicy": {"gang": {"minCount": len(names)}},
+            },
+        }
+        for role, names in ROLES.items()
+    ]
+    return Gang(
+        "default-scheduler",
+        [(trees, root), *((groups, leaf) for leaf in leaves)],
+        lambda role: {"schedulingGroup": {"podGroupName": f"g.pg.{role}"}},
+        f"{groups}/g.pg.worker",
+    )
+
+
+def kai() -> Gang:
+    groups = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups"
+    queue = {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        **meta("default-queue"),
+        "spec": {"resources": ANYTHING},
+    }
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        **meta("pg-g"),
+        "spec": {
+            "queue": "default-queue",
+            "subGroups": [{"name": role, "minMember": len(names)} for role, names in ROLES.items()],
+        },
+    }
+    return Gang(
+        "kai-scheduler",
+        [("/apis/scheduling.run.ai/v2/queues", queue), (groups, group)],
+        lambda role: {
+            "annotations": {"pod-group-name": "pg-g"},
+            "labels": {"kai.scheduler/subgroup-name": role},
+        },
+        f"{groups}/pg-g",
+    )
+
+
+def koordinator() -> Gang:
+    path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
+    tied = json.dumps([f"default/g-{role}" for role in ROLES])
+    annotations = {
+        "gang.scheduling.koordinator.sh/groups": tied,
+        "gang.scheduling.koordinator.sh/match-policy": "waiting-and-running",
+    }
+    groups = [
+        {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+            "kind": "PodGroup",
+            **meta(f"g-{role}", annotations=annotations),
+            "spec": {"minMember": len(names)},
+        }
+        for role, names in ROLES.items()
+    ]
+    return Gang(
+        "koord-scheduler",
+        [(path, group) for group in groups],
+        lambda role: {"labels": {"pod-group.scheduling.sigs.k8s.io": f"g-{role}"}},
+        f"{path}/g-worker",
+    )
+
+
+def volcano() -> Gang:
+    path = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
+    policies = [
+        {
+            "name": role,
+            "labelSelector": {"matchLabels": {"role": role}},
+            "matchLabelKeys": ["gang"],
+            "subGroupSize": len(names),
+            "minSubGroups": 1,
+        }
+        for role, names in ROLES.items()
+    ]
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        **meta("g"),
+        "spec": {"minMember": 3, "subGroupPolicy": policies},
+    }
+    return Gang(
+        "volcano",
+        [(path, group)],
+        lambda role: {
+            "annotations": {"scheduling.k8s.io/group-name": "g"},
+            "labels": {"role": role, "gang": "g"},
+        },
+        f"{path}/g",
+    )
+
+
+def yunikorn() -> Gang:
+    groups = [
+        {"name": role, "minMember": len(names), "minResource": {"cpu": "1"}} for role, names in ROLES.items()
+    ]
+
+    def link(role: str) -> Json:
+        return {
+            "labels": {"yunikorn.apache.org/app-id": "g"},
+            "annotations": {
+                "yunikorn.apache.org/task-group-name": role,
+                "yunikorn.apache.org/task-groups": json.dumps(groups),
+                "yunikorn.apache.org/schedulingPolicyParameters": "gangSchedulingStyle=Hard",
+            },
+        }
+
+    return Gang("yunikorn", [], link)
+
+
+GANGS: dict[str, Callable[[], Gang]] = {
+    "kube-1.35": kube_135,
+    "kube-1.36": lambda: kube_flat("v1alpha2"),
+    "kube-1.37-flat": lambda: kube_flat("v1beta1"),
+    "kube-1.37": kube_137,
+    "kai": kai,
+    "koordinator": koordinator,
+    "volcano": volcano,
+    "yunikorn": yunikorn,
+}
+ALL = pytest.mark.parametrize("name", GANGS)
+WITH_OBJECTS = pytest.mark.parametrize("name", [n for n in GANGS if n != "yunikorn"])
+PODS = [(role, name) for role, names in ROLES.items() for name in names]
+
+
+def cpus(*amounts: int) -> list[Json]:
+    return [node(f"node-{i}", capacity={"cpu": str(amount)}) for i, amount in enumerate(amounts)]
+
+
+async def create_pods(c: TestCluster, gang: Gang, *, gated: bool = False, cpu: str = "1") -> None:
+    gates: dict[str, Any] = {"schedulingGates": [{"name": GATE}]} if gated else {}
+    for role, name in PODS:
+        await c.create(POD_PATH, pod(name, scheduler=gang.scheduler, cpu=cpu, **gang.link(role), **gates))
+
+
+async def create_objects(c: TestCluster, gang: Gang) -> None:
+    for path, obj in gang.objects:
+        await c.create(path, obj)
+
+
+async def ungate(c: TestCluster, name: str) -> None:
+    await c.patch(f"{POD_PATH}/{name}", {"spec": {"schedulingGates": None}})
+
+
+@ALL
+async def test_a_gang_that_fits_runs(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(2, 2)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet()
+        pods = await c.pods()
+        assert {condition(p, "Ready")["status"] for p in pods.values()} == {"True"}
+
+
+@ALL
+async def test_a_gang_that_does_not_fit_binds_no_pod_until_there_is_room(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(2)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(30)
+        assert await c.bound() == []
+        await c.keeper.join([node("node-9", capacity={"cpu": "1"})])
+        await c.quiet(1)
+        assert await c.bound() == ["leader-0", "worker-0", "worker-1"]
+
+
+@ALL
+async def test_pods_behind_a_gate_are_not_bound(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(4)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang, gated=True)
+        await c.quiet(60)
+        assert await c.bound() == []
+        for _, pod_name in PODS:
+            await ungate(c, pod_name)
+        await c.quiet(1)
+        assert await c.bound() == ["leader-0", "worker-0", "worker-1"]
+
+
+@WITH_OBJECTS
+async def test_pods_whose_objects_are_missing_wait_for_them(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(4)) as c:
+        await create_pods(c, gang)
+        await c.quiet(60)
+        assert await c.bound() == []
+        await create_objects(c, gang)
+        await c.quiet(1)
+        assert await c.bound() == ["leader-0", "worker-0", "worker-1"]
+
+
+@WITH_OBJECTS
+async def test_one_missing_object_is_enough_to_hold_the_gang(name: str) -> None:
+    gang = GANGS[name]()
+    for left_out in range(len(gang.objects)):
+        async with cluster(name, nodes=cpus(4)) as c:
+            for number, (path, obj) in enumerate(gang.objects):
+                if number != left_out:
+                    await c.create(path, obj)
+            await create_pods(c, gang)
+            await c.quiet(60)
+            assert await c.bound() == [], gang.objects[left_out]
+
+
+@ALL
+async def test_pods_of_another_scheduler_are_not_touched(name: str) -> None:
+    gang = GANGS[name]()
+    gang.scheduler = "somebody-else"
+    async with cluster(name, nodes=cpus(4)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(60)
+        if name == "kai":  # KAI goes by the annotation alone, whatever schedulerName says
+            assert await c.bound() == ["leader-0", "worker-0", "worker-1"]
+        else:
+            assert await c.bound() == []
+
+
+@ALL
+async def test_a_settled_cluster_sees_no_rounds_and_no_writes(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(2)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(30)
+        assert c.simulator is not None
+        rounds, writes = c.simulator.rounds, len(c.writes)
+        await c.quiet(240)
+        assert (c.simulator.rounds, len(c.writes)) == (rounds, writes)
+
+
+@pytest.mark.parametrize("name", ["kube-1.36", "kube-1.37", "kai", "koordinator", "volcano"])
+async def test_what_does_not_fit_is_told_on_the_pod_and_in_an_event(name: str) -> None:
+    gang = GANGS[name]()
+    async with cluster(name, nodes=cpus(2)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(5)
+        told = condition(await c.pod("worker-0"), "PodScheduled")
+        assert told["status"] == "False"
+        assert told["message"]
+        events = (await c.get("/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
+        about = {e["regarding"]["name"] for e in events if e["reason"] == "FailedScheduling"}
+        assert about == {"leader-0", "worker-0", "worker-1"}
+        assert (await c.get(gang.group_path))["status"]
+
+
+async def test_room_that_a_pod_leaves_goes_to_the_gang_that_waits() -> None:
+    async with cluster("kube-1.37", nodes=cpus(3)) as c:
+        await c.create(POD_PATH, pod("first"))
+        await c.quiet()
+        gang = kube_137()
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(30)
+        assert await c.bound() == ["first"]
+        await c.delete(f"{POD_PATH}/first")
+        await c.quiet()
+        assert await c.bound() == ["leader-0", "worker-0", "worker-1"]
+
+
+async def test_two_gangs_never_share_what_is_enough_for_one() -> None:
+    async with cluster("kube-1.37-flat", nodes=cpus(5)) as c:
+        for name in ("x", "y"):
+            group = kube_flat("v1beta1").objects[0]
+            await c.create(group[0], {**group[1], **meta(name)})
+            for number in range(3):
+                link: dict[str, Any] = {"schedulingGroup": {"podGroupName": name}}
+                await c.create(POD_PATH, pod(f"{name}-{number}", **link))
+        await c.quiet(30)
+        assert await c.bound() == ["x-0", "x-1", "x-2"]
+
+
+async def test_a_half_ungated_gang_is_bound_in_part_by_koordinator() -> None:
+    """The trap of the real one: it takes gated members along, and the API server refuses to bind them."""
+    gang = koordinator()
+    async with cluster("koordinator", nodes=cpus(4)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang, gated=True)
+        await ungate(c, "leader-0")
+        await c.quiet(5)
+        assert await c.bound() == ["leader-0"]
+
+
+async def test_kube_1_35_gives_up_half_a_gang_after_five_minutes() -> None:
+    gang = kube_135()
+    async with cluster("kube-1.35", nodes=cpus(2)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(5)
+        nominated = [p["status"].get("nominatedNodeName") for p in (await c.pods()).values()]
+        assert sorted(map(str, nominated)) == ["None", "node-0", "node-0"]
+        await c.quiet(300)
+        assert not any(p["status"].get("nominatedNodeName") for p in (await c.pods()).values())
+
+
+async def test_yunikorn_fails_the_pods_of_a_hard_gang_when_time_is_up() -> None:
+    gang = yunikorn()
+    async with cluster("yunikorn", nodes=cpus(2)) as c:
+        await create_pods(c, gang)
+        await c.quiet(890)
+        assert {p["status"]["phase"] for p in (await c.pods()).values()} == {"Pending"}
+        await c.quiet(20)
+        pods = await c.pods()
+        assert {p["status"]["phase"] for p in pods.values()} == {"Failed"}
+        assert {p["status"]["reason"] for p in pods.values()} == {"ResourceReservationTimeout"}
+
+
+async def test_kai_evicts_a_gang_that_stays_short() -> None:
+    gang = kai()
+    async with cluster("kai", nodes=cpus(3)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet()
+        await c.delete(f"{POD_PATH}/worker-1")
+        await c.quiet(55)
+        assert sorted(await c.pods()) == ["leader-0", "worker-0"]
+        await c.quiet(10)
+        assert await c.pods() == {}
