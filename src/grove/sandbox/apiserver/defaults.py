@@ -80,6 +80,13 @@ def service_port(obj: dict[str, Any]) -> None:
         obj["targetPort"] = obj.get("port", 0)
 
 
+def autoscaler_spec(obj: dict[str, Any]) -> None:
+    obj.setdefault("minReplicas", 1)
+    if not obj.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": 80}
+        obj["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
 def webhook(obj: dict[str, Any]) -> None:
     obj.setdefault("failurePolicy", "Fail")
     obj.setdefault("matchPolicy", "Equivalent")
@@ -115,9 +122,8 @@ DEFAULTS: dict[str, Default] = {
     _CORE + "ServiceSpec": service_spec,
     _CORE + "ServicePort": service_port,
     _CORE + "PersistentVolumeClaimSpec": values(volumeMode="Filesystem"),
-    _CORE + "Event": values(type="Normal"),
     "io.k8s.api.scheduling.v1.PriorityClass": values(preemptionPolicy="PreemptLowerPriority"),
-    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": values(minReplicas=1),
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec": autoscaler_spec,
     "io.k8s.api.rbac.v1.RoleRef": values(apiGroup="rbac.authorization.k8s.io"),
     _HOOKS + "ValidatingWebhook": webhook,
     _HOOKS + "MutatingWebhook": mutating_webhook,

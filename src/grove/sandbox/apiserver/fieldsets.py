@@ -69,13 +69,16 @@ class Typed:
             return result
         if isinstance(config, list) and isinstance(live, list):
             if _list_type(schema) == "set":
-                return [*config, *(item for item in live if item not in config)]
+                return [*live, *(item for item in config if item not in live)]
             if _list_type(schema) == "map":
                 present = {self._key(schema, item): item for item in live}
                 wanted = {self._key(schema, item): item for item in config}
                 items = schema.get("items") or {}
-                merged = [self._merge(items, present.get(key), item) for key, item in wanted.items()]
-                return merged + [item for key, item in present.items() if key not in wanted]
+                merged = [
+                    self._merge(items, item, wanted[key]) if key in wanted else item
+                    for key, item in present.items()
+                ]
+                return merged + [item for key, item in wanted.items() if key not in present]
         return config
 
     def _remove(self, schema: Any, value: Any, path: Path, gone: Fields) -> Any:

@@ -122,11 +122,11 @@ class ServiceStrategy(Strategy):
         return errors
 
     def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
-        errors = super().validate_update(new, old, call)
+        errors: list[FieldError] = []
         fresh, stored = new["spec"].get("clusterIP"), old["spec"].get("clusterIP")
         if fresh != stored and stored and new["spec"].get("type") != "ExternalName":
             errors.append(invalid("spec.clusterIPs[0]", [fresh], "may not change once set"))
-        return errors
+        return errors + super().validate_update(new, old, call)
 
 
 class PriorityClassStrategy(Strategy):
@@ -196,10 +196,12 @@ class DataStrategy(Strategy):
 
     def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
         errors = super().validate_update(new, old, call)
+        if "type" in old and new.get("type") != old["type"]:
+            errors.append(invalid("type", new.get("type"), "field is immutable"))
         if old.get("immutable"):
             errors += [
                 forbidden_field(field, "field is immutable when `immutable` is set")
-                for field in ("immutable", "data", "binaryData", "type")
+                for field in ("immutable", "data", "binaryData")
                 if new.get(field) != old.get(field)
             ]
         return errors
@@ -224,15 +226,34 @@ class RoleStrategy(Strategy):
 
 
 class EventStrategy(Strategy):
+    """Judged in its stored form, core/v1; through events.k8s.io an event must be complete."""
+
     creates_on_update = True
 
     def validate(self, obj: Object, call: Call) -> list[FieldError]:
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         place = obj["metadata"].get("namespace", "")
-        if (about and about != place) or (not about and place != "default"):
-            detail = "does not match event.namespace"
-            return [invalid("involvedObject.namespace", about, detail)]
-        return []
+        if obj.get("eventTime"):
+            errors = [] if about or place in ("default", "kube-system") else [_stray(about)]
+            return errors + self._validate_new(obj, call)
+        fits = about == place if about else place == "default"
+        errors = [] if fits else [_stray(about)]
+        if call.type.group:
+            errors.append(required("eventTime"))
+        return errors
+
+    def _validate_new(self, obj: Object, call: Call) -> list[FieldError]:
+        controller = "reportingController" if call.type.group else "reportingComponent"
+        fields = {controller: "reportingComponent", "reportingInstance": "reportingInstance"}
+        fields |= {"action": "action", "reason": "reason"}
+        errors = [required(shown) for shown, stored in fields.items() if not obj.get(stored)]
+        if call.type.group and obj.get("type") not in ("Normal", "Warning"):
+            errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
+        return errors
+
+
+def _stray(namespace: str) -> FieldError:
+    return invalid("involvedObject.namespace", namespace, "does not match event.namespace")
 
 
 class ConditionalStrategy(Strategy):
