@@ -80,6 +80,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
     from grove.sandbox.apiserver.definitions import Dialect
     from grove.sandbox.cluster import Cluster
     from grove.sandbox.http import serve
+    from grove.sandbox.webhooks import call_webhook
 
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -88,7 +89,9 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
     dialect = cast(Dialect, kubernetes)
     try:
         async with (
-            Cluster(nodes=nodes, dialect=dialect, now=lambda: datetime.now(UTC)) as cluster,
+            Cluster(
+                nodes=nodes, dialect=dialect, now=lambda: datetime.now(UTC), call_webhook=call_webhook
+            ) as cluster,
             serve(cluster.server, port=port) as url,
         ):
             _write_kubeconfig(kubeconfig, url)

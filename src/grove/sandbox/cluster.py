@@ -19,6 +19,7 @@ from grove.runtime.transport import Request, Transport
 from grove.sandbox.apiserver import ApiServer, Write
 from grove.sandbox.apiserver.definitions import Dialect
 from grove.sandbox.apiserver.server import DEFAULT_DIALECT
+from grove.sandbox.apiserver.state import WebhookCaller
 from grove.sandbox.apiserver.storage import HISTORY
 from grove.sandbox.clock import loop_clock
 from grove.sandbox.kubelet.kubelet import Kubelet, Program
@@ -35,7 +36,7 @@ class Cluster:
 
     `schedulers` are names of `grove.sandbox.schedulers.catalog`, by default the kube-scheduler of the release; the
     kinds they read are installed. Time is the event loop's unless `now` is given. `seed` makes names and uids
-    repeatable. `programs` are what containers do, by image.
+    repeatable. `programs` are what containers do, by image. `call_webhook` is how admission webhooks are reached.
     """
 
     def __init__(
@@ -48,9 +49,12 @@ class Cluster:
         history: int = HISTORY,
         now: Callable[[], datetime] | None = None,
         programs: Mapping[str, Program] | None = None,
+        call_webhook: WebhookCaller | None = None,
     ) -> None:
         self.now = now or loop_clock()
-        self.server = ApiServer(now=self.now, seed=seed, history=history, dialect=dialect)
+        self.server = ApiServer(
+            now=self.now, seed=seed, history=history, dialect=dialect, call_webhook=call_webhook
+        )
         self.nodes = NodeKeeper(self.client("node-keeper"), clock=self.now)
         self.schedulers: dict[str, SchedulerSimulator] = {}
         self._wanted_nodes = make_nodes(nodes) if isinstance(nodes, int) else nodes

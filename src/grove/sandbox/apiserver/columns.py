@@ -56,7 +56,9 @@ def table(
     headers: bool = True,
 ) -> dict[str, Any]:
     """`include` says what each row carries of its object: Metadata, Object or None."""
-    shown = (NAME, *columns) if columns else (NAME, CREATED_AT)
+    shown = columns or (CREATED_AT,)
+    if not any(column.name == NAME.name for column in shown):
+        shown = (NAME, *shown)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from grove.sandbox.apiserver import bodies, timestamps
-from grove.sandbox.apiserver.admission import admit
+from grove.sandbox.apiserver import admission, bodies, timestamps
+from grove.sandbox.apiserver.admission import Attempt
 from grove.sandbox.apiserver.metadata import FOREGROUND, ORPHAN
 from grove.sandbox.apiserver.selectors import matcher
 from grove.sandbox.apiserver.state import Call
@@ -39,7 +39,13 @@ async def delete(call: Call) -> tuple[Object | Stored, int]:
     stored = call.table.get(key)
     if stored is None:
         raise not_found(call.type.resource, call.name)
-    await admit(call, "DELETE", {}, stored.obj)
+    if admission.is_watched(call):
+        attempt = Attempt(call, "DELETE", call.name, None, stored.obj)
+        await admission.mutate(attempt)
+        await admission.validate(attempt)
+        stored = call.table.get(key)
+        if stored is None:
+            raise not_found(call.type.resource, call.name)
     left = remove(call, stored, options)
     gone = left is None
     status = 202 if not gone and options.orphan is False else 200

@@ -9,6 +9,7 @@ from grove.sandbox.apiserver.status import (
     forbidden,
     forbidden_field,
     invalid,
+    not_implemented,
     required,
     unsupported,
 )
@@ -267,8 +268,26 @@ class ConfigurationStrategy(ConditionalStrategy):
 
     has_generation = True
 
+    def prepare_create(self, obj: Object, call: Call) -> None:
+        _refuse_uncallable(obj, call)
+        super().prepare_create(obj, call)
+
+    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+        _refuse_uncallable(new, call)
+        super().prepare_update(new, old, call)
+
     def differs(self, new: Object, old: Object) -> bool:
         return bool(new.get("webhooks") != old.get("webhooks"))
+
+
+def _refuse_uncallable(obj: Object, call: Call) -> None:
+    for hook in obj.get("webhooks") or ():
+        if call.state.call_webhook is None:
+            raise not_implemented("admission webhooks: this server has no network to call them")
+        if "url" not in (hook.get("clientConfig") or {}):
+            raise not_implemented("webhooks behind a Service; give clientConfig.url")
+        if hook.get("matchConditions"):
+            raise not_implemented("matchConditions of webhooks")
 
 
 def admit_group_priority(obj: Object, call: Call) -> None:

@@ -177,6 +177,7 @@ EVENTS = (
     path("Reason", "reason", ""),
     Column("Object", _event_about),
     Column("Message", _event_message),
+    Column("Name", lambda obj, now: obj["metadata"]["name"], format="name", priority=1),
 )
 
 

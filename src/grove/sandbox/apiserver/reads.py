@@ -22,8 +22,11 @@ from grove.sandbox.apiserver.storage import Key, Stored
 
 EXPIRED_CONTINUE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-    "without the continue parameter."
+    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
+LATEST = -1  # in a token: go on with whatever is there now
 
 
 def get(call: Call) -> Stored:
@@ -75,8 +78,12 @@ def _moment(call: Call) -> tuple[int, Key | None]:
         if given not in ("", "0"):
             raise bad_request("specifying resource version is not allowed when using continue")
         version, after = _read_token(token)
+        if version == LATEST:
+            return store.version, after
         if version < call.table.compacted:
-            raise expired(EXPIRED_CONTINUE)
+            error = expired(EXPIRED_CONTINUE)
+            error.metadata = {"continue": _token(LATEST, after)}
+            raise error
         return version, after
     if match and not given:
         detail = "resourceVersionMatch is forbidden unless resourceVersion is provided"
@@ -89,7 +96,7 @@ def _moment(call: Call) -> tuple[int, Key | None]:
             detail = 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
             raise refusal(forbidden_field("resourceVersionMatch", detail))
         if wanted < call.table.compacted:
-            raise expired(f"The resourceVersion for the provided list is too old. ({wanted})")
+            raise expired("The resourceVersion for the provided list is too old.")
         return wanted, None
     return store.version, None
 

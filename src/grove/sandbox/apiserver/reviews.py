@@ -4,13 +4,12 @@ from grove.runtime.transport import Response
 from grove.sandbox.apiserver.answers import respond
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.shapes import Shape
-from grove.sandbox.apiserver.state import Call
+from grove.sandbox.apiserver.state import USER, Call
 from grove.sandbox.apiserver.status import method_not_allowed
 from grove.sandbox.apiserver.storage import Object
 from grove.sandbox.apiserver.strategy import Strategy
 from grove.sandbox.apiserver.writes import read_body
 
-USER: Object = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _ALL = ["*"]
 
 

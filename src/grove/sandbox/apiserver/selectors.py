@@ -45,6 +45,24 @@ def parse_labels(text: str) -> list[LabelTest]:
     return tests
 
 
+def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """A selector as objects carry it, with `matchLabels` and `matchExpressions`."""
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if labels.get(key) != value:
+            return False
+    for rule in selector.get("matchExpressions") or ():
+        key, values = rule["key"], rule.get("values") or ()
+        found = {
+            "In": labels.get(key) in values,
+            "NotIn": labels.get(key) not in values,
+            "Exists": key in labels,
+            "DoesNotExist": key not in labels,
+        }
+        if not found[rule["operator"]]:
+            return False
+    return True
+
+
 def _set_test(match: re.Match[str], text: str) -> LabelTest:
     key, operator = _key(match[1]), match[2]
     values = frozenset(value.strip() for value in match[3].split(","))

@@ -20,7 +20,7 @@ from grove.sandbox.apiserver.gc import GarbageCollector
 from grove.sandbox.apiserver.namespaces import NamespaceKeeper
 from grove.sandbox.apiserver.patches import patch
 from grove.sandbox.apiserver.resources import ResourceType
-from grove.sandbox.apiserver.state import Call, State
+from grove.sandbox.apiserver.state import Call, State, WebhookCaller
 from grove.sandbox.apiserver.status import ApiError, method_not_allowed, no_such_path
 from grove.sandbox.apiserver.storage import HISTORY, Change, Object, Stored, Table
 from grove.sandbox.apiserver.watches import WatchStream
@@ -46,7 +46,10 @@ class Write:
 
 
 class ApiServer:
-    """`now` gives wall-clock time, `seed` makes names and uids repeatable, `history` bounds what watches see."""
+    """`now` gives wall-clock time, `seed` makes names and uids repeatable, `history` bounds what watches see.
+
+    `dialect` is the Kubernetes release it imitates. `call_webhook` is how it reaches admission webhooks.
+    """
 
     def __init__(
         self,
@@ -55,8 +58,10 @@ class ApiServer:
         seed: int = 0,
         history: int = HISTORY,
         dialect: Dialect = DEFAULT_DIALECT,
+        call_webhook: WebhookCaller | None = None,
     ) -> None:
         self.state = State(now, seed, history, dialect)
+        self.state.call_webhook = call_webhook
         self.observer_errors: list[BaseException] = []
         self._observers: list[Callable[[Write], None]] = []
         for resource_type in (*builtin_types(dialect), *reviews.REVIEWS):

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +12,9 @@ from grove.sandbox.apiserver.resources import Registry, ResourceType
 from grove.sandbox.apiserver.storage import Object, Store, Stored, Table
 from grove.sandbox.apiserver.timestamps import rfc3339
 
+# Where to, the review, and for how many seconds to wait; raises OSError, TimeoutError or ValueError.
+WebhookCaller = Callable[[Object, bytes, float], Awaitable[bytes]]
+USER: Object = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
@@ -22,6 +25,7 @@ class State:
         self.store = Store(history)
         self.registry = Registry()
         self.now = now
+        self.call_webhook: WebhookCaller | None = None
         self._dice = random.Random(seed)
 
     def timestamp(self) -> str:

@@ -68,10 +68,11 @@ class ApiError(Exception):
         self.message = message
         self.details = None if details is None else {key: value for key, value in details.items() if value}
         self.headers = dict(headers or {})
+        self.metadata: dict[str, str] = {}
 
     def status(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
-        body["message"] = self.message
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata}
+        body |= {"status": "Failure", "message": self.message}
         if self.reason:
             body["reason"] = self.reason
         if self.details is not None:

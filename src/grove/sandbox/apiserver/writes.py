@@ -6,8 +6,8 @@ Each function returns the stored object and the HTTP status. Nothing is stored o
 from collections.abc import Callable
 from typing import Any
 
-from grove.sandbox.apiserver import bodies, managers, metadata, scale
-from grove.sandbox.apiserver.admission import admit
+from grove.sandbox.apiserver import admission, bodies, managers, metadata, scale
+from grove.sandbox.apiserver.admission import Attempt
 from grove.sandbox.apiserver.duplicates import duplicate_fields
 from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import (
@@ -43,10 +43,15 @@ async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
         metadata.begin(fresh, call)
         name = fresh["metadata"].get("name", "")
         check_namespace(call, name)
-        fresh = await admit(call, "CREATE", fresh, None)
+        watched = admission.is_watched(call)
+        if watched:
+            changed = await admission.mutate(Attempt(call, "CREATE", name, fresh, None))
+            fresh = redecode(call, changed, fresh)
         strategy = call.type.strategy
         strategy.prepare_create(fresh, call)
         refuse(call, name, strategy.validate_create(fresh, call))
+        if watched:
+            await admission.validate(Attempt(call, "CREATE", name, fresh, None))
         key = (fresh["metadata"].get("namespace", ""), name)
         taken = call.table.get(key)
         if taken is None:
@@ -99,8 +104,10 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
             raise conflict(call.type.resource, call.name, STALE)
         meta["resourceVersion"] = old["metadata"]["resourceVersion"]
         metadata.match_namespace(meta, call)
-        new = await admit(call, "UPDATE", new, old)
-        meta = new["metadata"]
+        watched = admission.is_watched(call)
+        if watched:
+            changed = await admission.mutate(Attempt(call, "UPDATE", call.name, new, old))
+            new = redecode(call, changed, new)
         metadata.carry_over(new, old)
         if call.subresource == "status":
             strategy.prepare_status(new, old, call)
@@ -109,6 +116,8 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
             strategy.prepare_update(new, old, call)
             errors = strategy.validate_update(new, old, call)
         refuse(call, call.name, errors)
+        if watched:
+            await admission.validate(Attempt(call, "UPDATE", call.name, new, old))
         if tracked and "managedFields" in old["metadata"]:
             keep(new["metadata"], old["metadata"], "managedFields")
             managers.track_update(new, old, managers.typed_of(call), managers.author_of(call))
@@ -228,6 +237,15 @@ def decode(call: Call, body: Object, old: Object | None = None) -> Object:
             call.warnings += found
     if call.type.conversion:
         obj = call.type.conversion.to_stored(obj)
+    return obj
+
+
+def redecode(call: Call, changed: Object | None, before: Object) -> Object:
+    """What webhooks made of an object, with defaults and without unknown fields again."""
+    if changed is None or changed is before:
+        return before
+    obj, _ = call.type.strategy.decode(call.typed(changed), call, before)
+    obj["metadata"] = dict(obj["metadata"])
     return obj
 
 
