@@ -54,13 +54,10 @@ class Answer:
 class Api:
     """One server, one namespace of its own, one connection pool."""
 
-    def __init__(
-        self, session: aiohttp.ClientSession, url: str, namespace: str, server: str, k8s: str
-    ) -> None:
+    def __init__(self, session: aiohttp.ClientSession, url: str, namespace: str, k8s: str) -> None:
         self.session = session
         self.url = url
         self.namespace = namespace
-        self.server = server
         self.k8s = k8s
 
     def path(self, resource: str, name: str = "", subresource: str = "", namespace: str = "") -> str:

@@ -7,7 +7,8 @@ run, so a case must not rely on what else exists.
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 
 import aiohttp
 import pytest
@@ -15,6 +16,8 @@ from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
 from grove_testbed.fixtures import started
 
+from grove.sandbox.apiserver import ApiServer
+from grove.sandbox.http import serve
 from tests.contract.api import Answer, Api
 from tests.contract.objects import CRDS, WIDGET_CRD
 
@@ -31,36 +34,39 @@ def server(request: pytest.FixtureRequest) -> str:
     return name
 
 
+@dataclass(frozen=True)
+class Connection:
+    """A way to the server under test; ``compact`` makes it forget old versions."""
+
+    session: aiohttp.ClientSession
+    url: str
+    compact: Callable[[], None]
+
+
 @pytest.fixture
-async def connection(
-    server: str, k8s: str, request: pytest.FixtureRequest
-) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    """A client session and the address of the server under test."""
+async def connection(server: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
     if server == "real":
         cluster: Cluster = request.getfixturevalue("control_plane")
-        headers = {"Authorization": f"Bearer {cluster.token()}"}
         async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=cluster.tls()), headers=headers, read_bufsize=2**22
+            connector=aiohttp.TCPConnector(ssl=cluster.tls()),
+            headers={"Authorization": f"Bearer {cluster.token()}"},
+            read_bufsize=2**22,
         ) as session:
-            yield session, cluster.url
+            yield Connection(session, cluster.url, cluster.compact)
     else:
-        from grove.sandbox.apiserver import ApiServer
-        from grove.sandbox.http import serve
-
-        async with serve(ApiServer(), port=0) as url, aiohttp.ClientSession(read_bufsize=2**22) as session:
-            yield session, url
+        embedded = ApiServer()
+        async with serve(embedded, port=0) as url, aiohttp.ClientSession(read_bufsize=2**22) as session:
+            yield Connection(session, url, embedded.compact)
 
 
 @pytest.fixture
-async def api(connection: tuple[aiohttp.ClientSession, str], server: str, k8s: str) -> Api:
+async def api(connection: Connection, server: str, k8s: str) -> Api:
     """The server, with a fresh namespace."""
-    session, url = connection
     namespace = f"case-{secrets.token_hex(5)}"
     # The embedded server follows the newest version.
-    api = Api(session, url, namespace, server, k8s if server == "real" else DEFAULT_K8S)
-    await api.created(
-        "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-    )
+    version = k8s if server == "real" else DEFAULT_K8S
+    api = Api(connection.session, connection.url, namespace, version)
+    await api.created("/api/v1/namespaces", {"metadata": {"name": namespace}})
     return api
 
 
