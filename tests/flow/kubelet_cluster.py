@@ -1,7 +1,7 @@
 """An embedded cluster with nodes, a kubelet and schedulers, all in one process and in virtual time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from grove.runtime.transport import Request, Response
 from grove.sandbox.apiserver import ApiServer, Write
 from grove.sandbox.apiserver.definitions import Dialect
 from grove.sandbox.clock import loop_clock
+from grove.sandbox.faults import Faults
 from grove.sandbox.kubelet.kubelet import Kubelet, Program
 from grove.sandbox.nodes import NodeKeeper, node
 from grove.sandbox.schedulers.catalog import CATALOG
@@ -84,25 +85,29 @@ async def cluster(
     *,
     nodes: Sequence[Json] = (),
     programs: Mapping[str, Program] | None = None,
-    kubelet: bool = True,
-    prepare: Callable[[TestCluster], Any] | None = None,
+    faults: Faults | None = None,
 ) -> AsyncIterator[TestCluster]:
-    """`scheduler` is a name of the catalog; without one, pods are bound by the test."""
+    """`scheduler` is a name of the catalog; without one, pods are bound by the test.
+
+    `faults` come between the server and the kubelet, the nodes and the scheduler; never between it and the test.
+    """
     now = loop_clock()
     server = ApiServer(now=now, dialect=DIALECTS.get(scheduler, "1.37"))
     made = TestCluster(server)
-    client = Client(server)
+    client = Client(faults.transport(server) if faults else server)
     made.keeper = NodeKeeper(client, clock=now)
-    tasks = [asyncio.create_task(made.keeper.run())]
-    if kubelet:
-        tasks.append(asyncio.create_task(Kubelet(made.keeper, programs=programs, clock=now).run()))
+    tasks = [
+        asyncio.create_task(made.keeper.run()),
+        asyncio.create_task(Kubelet(made.keeper, programs=programs, clock=now).run()),
+    ]
     if scheduler:
         entry = CATALOG[scheduler]
         for definition in entry.definitions():
             await made.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
         made.simulator = SchedulerSimulator(client, entry.make(), clock=now)
         tasks.append(asyncio.create_task(made.simulator.run()))
-    await made.keeper.join(nodes or [node("node-0", capacity={"cpu": "4"})])
+    for manifest in nodes or [node("node-0", capacity={"cpu": "4"})]:
+        await made.create("/api/v1/nodes", manifest)
     await made.quiet()
     try:
         yield made

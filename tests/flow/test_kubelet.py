@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from grove.sandbox.faults import Faults, Rates
 from grove.sandbox.kubelet.objects import Pod
 from grove.sandbox.nodes import NOT_READY, node
 from tests.flow.kubelet_cluster import POD_PATH, asks, cluster, condition, pod
@@ -260,7 +261,7 @@ async def test_pods_that_stay_bring_no_further_writes() -> None:
 
 
 async def test_other_conditions_of_a_pod_are_kept() -> None:
-    async with cluster(kubelet=True) as c:
+    async with cluster() as c:
         await c.create(POD_PATH, pod("p", on="node-0", annotations=asks(ready_after=10)))
         await c.quiet()
         mine: dict[str, Any] = {"type": "example.com/mine", "status": "True", "lastProbeTime": None}
@@ -268,3 +269,24 @@ async def test_other_conditions_of_a_pod_are_kept() -> None:
         await c.patch(f"{POD_PATH}/p/status", {"status": {"conditions": [*known, mine]}})
         await c.quiet(20)
         assert condition(await c.pod("p"), "example.com/mine")["status"] == "True"
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_fails_pods_run_and_go_in_the_end(seed: int) -> None:
+    faults = Faults(seed, Rates.all(0.1))
+    async with cluster(faults=faults) as c:
+        for number in range(10):
+            await c.create(POD_PATH, pod(f"p{number}", on="node-0", annotations=asks(ready_after=number)))
+        await c.quiet(600)
+        faults.stop()
+        await c.quiet(600)
+        ready = {condition(p, "Ready")["status"] for p in (await c.pods()).values()}
+        assert ready == {"True"}
+        faults.active = True
+        for number in range(10):
+            await c.delete(f"{POD_PATH}/p{number}")
+        await c.quiet(600)
+        faults.stop()
+        await c.quiet(600)
+        assert await c.pods() == {}
+        assert faults.log

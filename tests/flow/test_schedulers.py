@@ -5,12 +5,15 @@ then run over all of them.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
+from grove.sandbox.apiserver.status import GroupResource
+from grove.sandbox.faults import Faults, Rates
 from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import POD_PATH, Json, TestCluster, cluster, condition, pod
 
@@ -288,6 +291,89 @@ async def test_one_missing_object_is_enough_to_hold_the_gang(name: str) -> None:
             assert await c.bound() == [], gang.objects[left_out]
 
 
+def without(*names: str) -> Callable[[Json], Json]:
+    """The link of a pod with labels or annotations left out."""
+
+    def changed(link: Json) -> Json:
+        return {
+            part: {k: v for k, v in value.items() if k not in names} if isinstance(value, dict) else value
+            for part, value in link.items()
+        }
+
+    return changed
+
+
+def renamed(part: str, name: str, value: str) -> Callable[[Json], Json]:
+    return lambda link: {**link, part: {**link[part], name: value}}
+
+
+def spec_of(number: int, **changes: Any) -> Callable[[Gang], None]:
+    """One of the gang's objects with other fields in its spec."""
+
+    def change(gang: Gang) -> None:
+        path, obj = gang.objects[number]
+        gang.objects[number] = (path, {**obj, "spec": {**obj["spec"], **changes}})
+
+    return change
+
+
+WRONG_LINKS = [
+    ("kube-1.35", renamed("workloadRef", "name", "other")),
+    ("kube-1.35", renamed("workloadRef", "podGroup", "other")),
+    ("kube-1.36", renamed("schedulingGroup", "podGroupName", "g")),
+    ("kube-1.37-flat", renamed("schedulingGroup", "podGroupName", "g")),
+    ("kube-1.37", renamed("schedulingGroup", "podGroupName", "g.pg")),
+    ("kai", without("pod-group-name")),
+    ("kai", renamed("annotations", "pod-group-name", "g")),
+    ("kai", without("kai.scheduler/subgroup-name")),
+    ("kai", renamed("labels", "kai.scheduler/subgroup-name", "other")),
+    ("koordinator", renamed("labels", "pod-group.scheduling.sigs.k8s.io", "g")),
+    ("volcano", without("scheduling.k8s.io/group-name")),
+    ("volcano", renamed("annotations", "scheduling.k8s.io/group-name", "other")),
+    ("volcano", without("role")),
+    ("volcano", without("gang")),
+]
+WRONG_OBJECTS = [
+    ("kube-1.35", spec_of(0, podGroups=[{"name": "gang", "policy": {"gang": {"minCount": 4}}}])),
+    ("kube-1.36", spec_of(0, schedulingPolicy={"gang": {"minCount": 4}})),
+    ("kube-1.37", spec_of(0, schedulingPolicy={"gang": {"minGroupCount": 3}})),
+    ("kube-1.37", spec_of(2, schedulingPolicy={"gang": {"minCount": 3}})),
+    ("kube-1.37", spec_of(1, parentCompositePodGroupName="other")),
+    ("kube-1.37-flat", spec_of(0, schedulingConstraints={"topology": [{"key": "no.such/label"}]})),
+    ("kai", spec_of(1, queue="other")),
+    ("kai", spec_of(0, resources={})),
+    ("kai", spec_of(1, subGroups=[{"name": "leader", "minMember": 1}, {"name": "worker", "minMember": 3}])),
+    ("kai", spec_of(1, topologyConstraint={"topology": "gone", "requiredTopologyLevel": "x"})),
+    ("koordinator", spec_of(0, minMember=2)),
+    ("volcano", spec_of(0, minMember=4)),
+    ("volcano", spec_of(0, queue="other")),
+    ("volcano", spec_of(0, minTaskMember={"leader": 1})),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong"), WRONG_LINKS)
+async def test_a_wrong_link_binds_no_pod(name: str, wrong: Callable[[Json], Json]) -> None:
+    gang = GANGS[name]()
+    right = gang.link
+    gang.link = lambda role: wrong(right(role))
+    async with cluster(name, nodes=cpus(9)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(60)
+        assert await c.bound() == []
+
+
+@pytest.mark.parametrize(("name", "change"), WRONG_OBJECTS)
+async def test_a_wrong_object_binds_no_pod(name: str, change: Callable[[Gang], None]) -> None:
+    gang = GANGS[name]()
+    change(gang)
+    async with cluster(name, nodes=cpus(9)) as c:
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        await c.quiet(60)
+        assert await c.bound() == []
+
+
 @ALL
 async def test_pods_of_another_scheduler_are_not_touched(name: str) -> None:
     gang = GANGS[name]()
@@ -403,3 +489,28 @@ async def test_kai_evicts_a_gang_that_stays_short() -> None:
         assert sorted(await c.pods()) == ["leader-0", "worker-0"]
         await c.quiet(10)
         assert await c.pods() == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@ALL
+async def test_whatever_fails_no_node_is_overbooked_and_the_gang_runs(name: str, seed: int) -> None:
+    gang = GANGS[name]()
+    faults = Faults(seed, Rates.all(0.05))
+    async with cluster(name, nodes=cpus(2, 2), faults=faults) as c:
+        c.server.on_write(lambda write: no_overbooking(c, 2))
+        await create_objects(c, gang)
+        await create_pods(c, gang)
+        for number in range(6):
+            await c.create(POD_PATH, pod(f"other-{number}", scheduler=gang.scheduler))
+        await c.quiet(600)
+        faults.stop()
+        await c.quiet(600)
+        assert c.server.observer_errors == []
+        placed = [n for n in await c.bound() if not n.startswith("other")]
+        assert placed in ([], ["leader-0", "worker-0", "worker-1"])
+
+
+def no_overbooking(c: TestCluster, cpu: int) -> None:
+    table = c.server.state.store.table(GroupResource("", "pods"))
+    used = Counter(s.obj["spec"]["nodeName"] for s in table.scan(None) if s.obj["spec"].get("nodeName"))
+    assert max(used.values(), default=0) <= cpu, used

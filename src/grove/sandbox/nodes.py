@@ -13,13 +13,16 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import msgspec
+import structlog
 
 from grove.runtime.cache import Change
 from grove.runtime.client import Client
-from grove.runtime.errors import AlreadyExists, NotFound
+from grove.runtime.errors import AlreadyExists, NotFound, RequestError
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey
 from grove.sandbox.kubelet.objects import NODES, PODS, Json, Node, Pod
+
+log = structlog.get_logger(__name__)
 
 RACKS_PER_ZONE = 2
 NODES_PER_RACK = 4
@@ -27,6 +30,8 @@ ZONE = "topology.kubernetes.io/zone"
 RACK = "grove.io/rack"
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
+# Timers may come a rounding error early.
+_A_MOMENT = 0.001
 
 
 def nodes(
@@ -150,7 +155,11 @@ class NodeKeeper:
             while True:
                 await self._due.wait()
                 self._due.clear()
-                await self._tend()
+                try:
+                    await self._tend()
+                except RequestError as error:
+                    log.info("nodes are looked at again", error=str(error))
+                    asyncio.get_running_loop().call_later(1.0, self._due.set)
         raise AssertionError("unreachable")
 
     def _notice(self, change: Change[Node]) -> None:
@@ -180,13 +189,20 @@ class NodeKeeper:
         if seconds is None:
             return
         loop = asyncio.get_running_loop()
-        due = self._lost[pod.spec.node_name] + seconds
-        if loop.time() >= due:
+        left = self._lost[pod.spec.node_name] + seconds - loop.time()
+        if left < _A_MOMENT:
             await self.pods.objects.delete(pod.key, uid=pod.metadata.uid)
-        elif self._timer is None or self._timer.when() > due or self._timer.when() <= loop.time():
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = loop.call_at(due, self._due.set)
+        else:
+            self._wake_in(left)
+
+    def _wake_in(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if self._timer is not None and loop.time() < self._timer.when() <= due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(due, self._due.set)
 
     async def _mark_not_ready(self, pod: Pod) -> None:
         conditions = [

@@ -76,7 +76,7 @@ class WatchStream:
                     pass
                 if self._bookmarks:
                     yield self._answer.bookmark(self._call.state.store.version, {})
-                if loop.time() >= deadline:
+                if until == deadline:  # not the clock: a timer may fire a rounding error early
                     return
                 next_bookmark = loop.time() + BOOKMARK_EVERY
         finally:

@@ -102,7 +102,9 @@ class Kubelet:
         except ScriptError:
             wanted = 0.0
         await asyncio.sleep(min(wanted, grace))
-        await self._keeper.pods.objects.delete(pod.key, uid=pod.uid, grace_seconds=0)
+        await self._insist(
+            pod, lambda: self._keeper.pods.objects.delete(pod.key, uid=pod.uid, grace_seconds=0)
+        )
 
     async def _live(self, pod: Pod) -> None:
         life = self._new_life(pod)
@@ -186,19 +188,26 @@ class Kubelet:
             await asyncio.sleep(back_off.next())
 
     async def _write(self, pod: Pod, life: Life) -> None:
-        """Until it succeeds: nobody else will ever write this status."""
+        async def patch() -> None:
+            current = self._keeper.pods.cache.by_uid(pod.uid) or pod
+            status = status_of(current, life, self._now())
+            body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
+            await self._keeper.pods.objects.merge_patch(pod.key, body, subresource="status")
+
+        await self._insist(pod, patch)
+
+    async def _insist(self, pod: Pod, write: Callable[[], Awaitable[None]]) -> None:
+        """Tries until it succeeds or the pod is gone: nobody else will ever do this for the pod."""
         waits = Backoff(0.5, 30.0)
         while True:
-            current = self._keeper.pods.cache.by_uid(pod.uid) or pod
-            patch = {"metadata": {"uid": pod.uid}, "status": status_of(current, life, self._now())}
-            body = msgspec.json.encode(patch)
             try:
-                await self._keeper.pods.objects.merge_patch(pod.key, body, subresource="status")
-                return
-            except (NotFound, Conflict):
+                return await write()
+            except NotFound:
                 raise
             except RequestError as error:
-                log.warning("status of a pod could not be written", pod=str(pod.key), error=str(error))
+                if isinstance(error, Conflict) and self._keeper.pods.cache.by_uid(pod.uid) is None:
+                    raise
+                log.info("write is tried again", pod=str(pod.key), error=str(error))
                 await asyncio.sleep(waits.next())
 
     def _new_life(self, pod: Pod) -> Life:

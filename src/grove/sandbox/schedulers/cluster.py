@@ -5,8 +5,10 @@ how a gang is all or nothing.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+
+import msgspec
 
 from grove.sandbox.schedulers.amounts import Amounts, amounts, request_of
 from grove.sandbox.schedulers.objects import Json, Node, Pod, expression_matches, selector_matches
@@ -30,6 +32,8 @@ class Cluster:
         }
         self._journal: list[tuple[Pod, str]] = []
         self._needs: dict[str, Amounts] = {}
+        self._shapes: dict[str, bytes] = {}
+        self._eligible_by_shape: dict[bytes, dict[str, Place]] = {}
         for pod, node_name in placed:
             if node_name in self.places:
                 self._take(pod, node_name)
@@ -61,13 +65,18 @@ class Cluster:
             self._give_back(*self._journal.pop())
 
     def find(self, pod: Pod, allowed: Collection[str] | None = None) -> str | None:
-        """The node to take: of those that fit, the one that is left with the least."""
-        fitting = [place for place in self._candidates(allowed) if self.obstacle(pod, place) is None]
-        if not fitting:
-            return None
-        need = self.need(pod)
-        best = min(fitting, key=lambda place: (_left(place, need), place.node.name))
-        return best.node.name
+        """The node to take: of those that fit, the one with the least left, scarce things first."""
+        need = sorted(self.need(pod).items(), key=lambda item: (item[0] in _COMMON, item[0]))
+        best: tuple[list[int], str] | None = None
+        for name, place in self._eligible(pod).items():
+            if allowed is not None and name not in allowed:
+                continue
+            free = [place.free.get(resource, 0) for resource, _ in need]
+            if any(amount > there for (_, amount), there in zip(need, free, strict=True) if amount):
+                continue
+            if (best is None or free < best[0]) and self._affinity_obstacle(pod, place.node) is None:
+                best = (free, name)
+        return best[1] if best else None
 
     def explain(self, pod: Pod, allowed: Collection[str] | None = None) -> str:
         """Why no node fits, in the words of kube-scheduler."""
@@ -85,19 +94,24 @@ class Cluster:
 
     def obstacle(self, pod: Pod, place: Place) -> str | None:
         """What keeps the pod off the node; None if nothing does."""
-        node = place.node
-        if node.spec.unschedulable:
-            return "node(s) were unschedulable"
-        for taint in node.spec.taints:
-            if taint.get("effect") in ("NoSchedule", "NoExecute") and not _tolerated(taint, pod):
-                shown = f"{taint['key']}: {taint['value']}" if taint.get("value") else f"{taint['key']}: "
-                return f"node(s) had untolerated taint {{{shown}}}"
-        if not _selected(pod, node):
-            return "node(s) didn't match Pod's node affinity/selector"
+        if reason := _unfit(pod, place.node):
+            return reason
         for name, need in self.need(pod).items():
             if need > place.free.get(name, 0) and need > 0:
                 return "Too many pods" if name == "pods" else f"Insufficient {name}"
-        return self._affinity_obstacle(pod, node)
+        return self._affinity_obstacle(pod, place.node)
+
+    def _eligible(self, pod: Pod) -> dict[str, Place]:
+        """The nodes that the pod could be on if they were empty; the same for all pods of one shape."""
+        shape = self._shapes.get(pod.uid)
+        if shape is None:
+            parts = (pod.spec.node_selector, pod.spec.tolerations, pod.spec.affinity.get("nodeAffinity"))
+            shape = self._shapes[pod.uid] = msgspec.json.encode(parts)
+        found = self._eligible_by_shape.get(shape)
+        if found is None:
+            found = {name: place for name, place in self.places.items() if _unfit(pod, place.node) is None}
+            self._eligible_by_shape[shape] = found
+        return found
 
     def _candidates(self, allowed: Collection[str] | None) -> list[Place]:
         return [place for name, place in self.places.items() if allowed is None or name in allowed]
@@ -157,14 +171,18 @@ def label_domains(
     return [frozenset(domains[value]) for value in sorted(domains) if set(around) <= domains[value]]
 
 
-def _left(place: Place, need: Mapping[str, int]) -> tuple[int, int, int]:
-    left = {name: place.free.get(name, 0) - amount for name, amount in need.items()}
-    extended = sum(v for k, v in left.items() if k not in ("cpu", "memory", "pods"))
-    return (
-        extended,
-        left.get("cpu", place.free.get("cpu", 0)),
-        left.get("memory", place.free.get("memory", 0)),
-    )
+# Every node has these; what only some have is not to be wasted.
+_COMMON = ("cpu", "memory", "pods")
+
+
+def _unfit(pod: Pod, node: Node) -> str | None:
+    """What keeps the pod off the node however empty it is."""
+    if node.spec.unschedulable:
+        return "node(s) were unschedulable"
+    for taint in node.spec.taints:
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not _tolerated(taint, pod):
+            return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
+    return None if _selected(pod, node) else "node(s) didn't match Pod's node affinity/selector"
 
 
 def _tolerated(taint: Json, pod: Pod) -> bool:

@@ -79,14 +79,16 @@ class KubeScheduler:
     def _trees(self, view: View) -> list["_Tree"]:
         composites = view.of("compositepodgroups") if self._release.composites else {}
         groups = view.of("podgroups")
+        children = _children([*composites.values(), *groups.values()])
         trees: dict[ObjectKey, _Tree] = {}
-        for pod in (p for p in view.pods if not p.finished):
+        for pod in (p for p in view.pods if not p.finished and _link(p)):
             group = groups.get(ObjectKey(pod.metadata.namespace or "", _link(pod)))
-            root = _root(group, composites) if group and _link(pod) else None
+            root = _root(group, composites) if group else None
             if group is None or root is None:
                 continue
-            tree = trees.setdefault(root.key, _Tree(root, view, composites, groups))
-            tree.members.setdefault(group.name, []).append(pod)
+            if root.key not in trees:
+                trees[root.key] = _Tree(root, view, groups, children)
+            trees[root.key].members.setdefault(group.name, []).append(pod)
         return [
             tree
             for tree in trees.values()
@@ -150,19 +152,14 @@ class _Tree:
         self,
         root: Thing,
         view: View,
-        composites: dict[ObjectKey, Thing],
         groups: dict[ObjectKey, Thing],
+        children: dict[ObjectKey, list[Thing]],
     ) -> None:
         self.root = root
         self.view = view
         self.groups = groups
         self.members: dict[str, list[Pod]] = {}
-        self._children: dict[str, list[Thing]] = {}
-        for thing in (*composites.values(), *groups.values()):
-            if thing.metadata.namespace == self.namespace and (parent := _parent(thing)):
-                self._children.setdefault(parent, []).append(thing)
-        for siblings in self._children.values():
-            siblings.sort(key=lambda t: (t.metadata.creation_timestamp or "", t.name))
+        self._all_children = children
 
     @property
     def namespace(self) -> str:
@@ -193,7 +190,7 @@ class _Tree:
     def _has_quorum(self, thing: Thing) -> bool:
         if thing.key in self.groups and thing.name in self.members:
             return len(self.members[thing.name]) >= _minimum(thing)
-        ready = sum(self._has_quorum(child) for child in self._children.get(thing.name, ()))
+        ready = sum(self._has_quorum(child) for child in self._children(thing))
         return ready >= _minimum(thing)
 
     def error(self, scheduler_name: str, *, check_priority: bool) -> str:
@@ -208,7 +205,7 @@ class _Tree:
         return ""
 
     def gang(self, thing: Thing, cluster: Cluster) -> Gang:
-        children = self._children.get(thing.name, []) if thing.key not in self.groups else []
+        children = self._children(thing)
         pods = self._pods_below(thing)
         present = [self.view.node_of(pod) for pod in pods if self.view.node_of(pod)]
         return Gang(
@@ -220,10 +217,13 @@ class _Tree:
             domains=_domains(thing, cluster, present),
         )
 
+    def _children(self, thing: Thing) -> list[Thing]:
+        return [] if thing.key in self.groups else self._all_children.get(thing.key, [])
+
     def _pods_below(self, thing: Thing) -> list[Pod]:
         if thing.key in self.groups:
             return self.members.get(thing.name, [])
-        return [pod for child in self._children.get(thing.name, ()) for pod in self._pods_below(child)]
+        return [pod for child in self._children(thing) for pod in self._pods_below(child)]
 
 
 def _link(pod: Pod) -> str:
@@ -232,6 +232,15 @@ def _link(pod: Pod) -> str:
 
 def _parent(thing: Thing) -> str:
     return str(thing.spec.get("parentCompositePodGroupName") or "")
+
+
+def _children(things: Sequence[Thing]) -> dict[ObjectKey, list[Thing]]:
+    """By parent, in the order in which they are tried."""
+    found: dict[ObjectKey, list[Thing]] = {}
+    for thing in sorted(things, key=lambda t: (t.metadata.creation_timestamp or "", t.name)):
+        if parent := _parent(thing):
+            found.setdefault(ObjectKey(thing.metadata.namespace or "", parent), []).append(thing)
+    return found
 
 
 def _root(group: Thing, composites: dict[ObjectKey, Thing]) -> Thing | None:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
+from grove.runtime.backoff import Backoff
 from grove.runtime.batch import for_each
 from grove.runtime.cache import Change
 from grove.runtime.client import Client
@@ -41,6 +42,8 @@ log = structlog.get_logger(__name__)
 
 # How many writes of one round are under way at a time; the client's window may allow fewer.
 _WRITERS = 32
+_GATHER = 0.005
+_AFTER_CONFLICT = 0.5
 
 
 def _utc_now() -> datetime:
@@ -74,14 +77,14 @@ class SchedulerSimulator:
         async with asyncio.TaskGroup() as group:
             for informer in self._informers():
                 group.create_task(informer.run())
-                informer.cache.subscribe(self._notice)
+                informer.cache.subscribe(self._notice_pod if informer is self._pods else self._notice)
             group.create_task(self._recorder.run())
             for informer in self._informers():
                 await informer.synced.wait()
             await self._bootstrap()
             while True:
                 await self._due.wait()
-                await asyncio.sleep(0)  # what came in one piece of a watch is seen in one round
+                await asyncio.sleep(_GATHER)  # what happens together is seen in one round
                 self._due.clear()
                 await self._one_round()
         raise AssertionError("unreachable")
@@ -93,12 +96,24 @@ class SchedulerSimulator:
     def _notice(self, change: Change[Any]) -> None:
         self._due.set()
 
+    def _notice_pod(self, change: Change[Pod]) -> None:
+        """Most of what a kubelet writes on a pod is nothing to a scheduler."""
+        if change.old is None or change.new is None or _of_interest(change.old) != _of_interest(change.new):
+            self._due.set()
+
     async def _bootstrap(self) -> None:
         for resource, body in self.policy.bootstrap:
-            try:
-                await self._things[resource.plural].objects.create("", msgspec.json.encode(body))
-            except AlreadyExists:
-                continue
+            waits = Backoff(0.5, 30.0)
+            while True:
+                try:
+                    await self._things[resource.plural].objects.create("", msgspec.json.encode(body))
+                except AlreadyExists:
+                    break
+                except RequestError as error:
+                    log.info("create is tried again", resource=resource.plural, error=str(error))
+                    await asyncio.sleep(waits.next())
+                else:
+                    break
 
     async def _one_round(self) -> None:
         self.rounds += 1
@@ -153,9 +168,9 @@ class SchedulerSimulator:
         try:
             await self._pods.objects.post(pod.key, "binding", msgspec.json.encode(body))
         except RequestError as error:
-            # A conflict is settled by what the watch brings; after anything else nothing may ever come.
             self._assumed.pop(pod.uid, None)
             log.info("binding was refused", pod=str(pod.key), node=node, error=str(error))
+            # A conflict is settled by what the watch brings; after anything else nothing may ever come.
             if not isinstance(error, Conflict | NotFound):
                 self._due.set()
             return
@@ -199,16 +214,16 @@ class SchedulerSimulator:
     async def _patch_pod(self, pod: Pod, status: Json) -> None:
         """Only on the version that the round saw: a newer one brings a round of its own."""
         patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
-        await _tolerant(
+        await self._tolerate(
             self._pods.objects.merge_patch(pod.key, msgspec.json.encode(patch), subresource="status")
         )
 
     async def _evict(self, pod: Pod) -> None:
-        await _tolerant(self._pods.objects.delete(pod.key, uid=pod.uid))
+        await self._tolerate(self._pods.objects.delete(pod.key, uid=pod.uid))
 
     async def _annotate(self, resource: ResourceType, thing: Thing, changes: dict[str, str | None]) -> None:
         patch = {"metadata": {"annotations": changes}}
-        await _tolerant(
+        await self._tolerate(
             self._things[resource.plural].objects.merge_patch(thing.key, msgspec.json.encode(patch))
         )
 
@@ -222,7 +237,16 @@ class SchedulerSimulator:
         patch = {"metadata": {"resourceVersion": thing.metadata.resource_version}, "status": write.status}
         objects = self._things[write.resource.plural].objects
         body = msgspec.json.encode(patch)
-        await _tolerant(objects.merge_patch(write.key, body, subresource=write.subresource))
+        await self._tolerate(objects.merge_patch(write.key, body, subresource=write.subresource))
+
+    async def _tolerate(self, write: Awaitable[object]) -> None:
+        """An object that went away needs no write any more. One that changed was seen too late: look again."""
+        try:
+            await write
+        except NotFound:
+            return
+        except Conflict:
+            asyncio.get_running_loop().call_later(_AFTER_CONFLICT, self._due.set)
 
     def _note(self, note: Note) -> None:
         """An event, once for each new text: a round that finds the same again says nothing."""
@@ -243,17 +267,14 @@ class SchedulerSimulator:
         return self._pods if resource is PODS else self._things[resource.plural]
 
 
+def _of_interest(pod: Pod) -> tuple[object, ...]:
+    meta = pod.metadata
+    return (pod.spec, meta.labels, meta.annotations, meta.deletion_timestamp, pod.status.phase)
+
+
 def _text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def _carry_out(write: _Write) -> None:
     await write()
-
-
-async def _tolerant(write: Awaitable[object]) -> None:
-    """An object that changed or went away meanwhile brings a round of its own."""
-    try:
-        await write
-    except (Conflict, NotFound):
-        return
