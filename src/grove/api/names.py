@@ -55,7 +55,8 @@ def service_address(pcs: str, i: int, namespace: str) -> str:
     return f"{headless_service(pcs, i)}.{namespace}.svc.cluster.local"
 
 
-def hostname(clique_name: str, p: int) -> str:
+def hostname(clique_name: str, p: int | str) -> str:
+    """`p` may be a text that stands for the index, for names that are filled in later; below as well."""
     return f"{clique_name}-{p}"
 
 
@@ -86,7 +87,7 @@ def shared_claim(owner: str, template: str) -> str:
     return f"{owner}-all-{template}"
 
 
-def replica_claim(owner: str, index: int, template: str) -> str:
+def replica_claim(owner: str, index: int | str, template: str) -> str:
     return f"{owner}-{index}-{template}"
 
 

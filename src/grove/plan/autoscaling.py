@@ -1,0 +1,45 @@
+"""HorizontalPodAutoscalers: one for each clique and each scaling group that asks for it, in each replica of the set.
+
+It scales the PodClique or PodCliqueScalingGroup through its scale subresource and has the same name. Members of a
+scaling group scale with their group and have none of their own.
+"""
+
+import msgspec
+
+from grove.api import labels, names
+from grove.api.meta import ResourceType
+from grove.api.podclique import AutoScalingConfig, PodClique
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.plan.metadata import Json, metadata
+from grove.plan.shape import Shape
+
+
+def autoscalers(shape: Shape, i: int) -> list[Json]:
+    """All autoscalers of replica i."""
+    cliques = [
+        _autoscaler(shape, PodClique.resource, names.clique(shape.name, i, c.name), config)
+        for c in shape.standalone
+        if (config := c.spec.auto_scaling_config) is not None
+    ]
+    groups = [
+        _autoscaler(shape, PodCliqueScalingGroup.resource, names.scaling_group(shape.name, i, g.name), config)
+        for g in shape.groups
+        if (config := g.template.scale_config) is not None
+    ]
+    return [*cliques, *groups]
+
+
+def _autoscaler(shape: Shape, target: ResourceType, name: str, config: AutoScalingConfig) -> Json:
+    spec: Json = {
+        "scaleTargetRef": {"apiVersion": target.api_version, "kind": target.kind, "name": name},
+        "minReplicas": config.min_replicas,
+        "maxReplicas": config.max_replicas,
+    }
+    if config.metrics:
+        spec["metrics"] = [msgspec.json.decode(m) for m in config.metrics]
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(shape, name, {labels.NAME: name, labels.COMPONENT: labels.Component.HPA}),
+        "spec": spec,
+    }

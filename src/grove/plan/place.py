@@ -1,0 +1,39 @@
+"""Where in its set a PodClique stands: which replica, which clique of the template, which copy of which group.
+
+Names are compared as a whole and never cut apart: `worker` is not mistaken for the end of `decode-worker`.
+"""
+
+from dataclasses import dataclass
+
+from grove.api import labels, names
+from grove.api.podclique import PodClique
+from grove.api.podcliqueset import Clique
+from grove.plan.shape import Group, Shape
+
+
+@dataclass(frozen=True)
+class Place:
+    """`i` is the replica of the set; `group` and the copy `j` are None for a clique that stands alone."""
+
+    i: int
+    clique: Clique
+    group: Group | None = None
+    j: int | None = None
+
+
+def place_of(shape: Shape, clique: PodClique) -> Place:
+    """Raises LookupError for a PodClique that the set does not describe."""
+    meta = clique.metadata
+    i = int(meta.labels[labels.REPLICA_INDEX])
+    full = meta.labels.get(labels.SCALING_GROUP)
+    if full is None:
+        for template in shape.standalone:
+            if names.clique(shape.name, i, template.name) == meta.name:
+                return Place(i, template)
+    for group in shape.groups:
+        if full is not None and names.scaling_group(shape.name, i, group.name) == full:
+            j = int(meta.labels[labels.SCALING_GROUP_REPLICA_INDEX])
+            for template in group.cliques:
+                if names.clique_in_group(full, j, template.name) == meta.name:
+                    return Place(i, template, group, j)
+    raise LookupError(f"PodCliqueSet {shape.name} describes no clique that PodClique {meta.name} belongs to")

@@ -1,0 +1,165 @@
+"""Everything that the operator would make of a set, worked out by the same plans, without a cluster.
+
+The order is that of creation: what belongs to the set as a whole, then for each replica what its pods need, its groups
+and cliques, its gangs and at last its pods. What only a cluster can know is filled in so that a person can read it:
+
+    uid of an object               <uid of KIND/NAME>
+    random end of a pod's name     the index of the pod
+    random end of a set's name     xxxxx
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from grove.api import labels, names
+from grove.api.meta import Resource
+from grove.api.model import replace
+from grove.api.podclique import PodClique
+from grove.api.podcliqueset import PodCliqueSet
+from grove.api.podgang import NamespacedName, PodGang, PodGroup
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.plan.access import access
+from grove.plan.autoscaling import autoscalers
+from grove.plan.claims import Templates, clique_claims, group_claims, replica_claims, set_claims
+from grove.plan.cliques import member_clique, scaling_group, standalone_clique
+from grove.plan.draft import PodDraft
+from grove.plan.gangs import GangSettings, gangs_of_replica
+from grove.plan.metadata import Json
+from grove.plan.mnnvl import compute_domains
+from grove.plan.pods import PodTemplate
+from grove.plan.services import headless_service
+from grove.plan.shape import Group, Shape
+
+R = TypeVar("R", bound=Resource)
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """What a scheduler backend decides about a set."""
+
+    settings: GangSettings
+    draft: Callable[[PodGang, PodGroup], PodDraft]
+    """The draft of the pods of a group in a gang."""
+    objects: Callable[[PodGang], Iterable[Json]] = lambda gang: ()
+    """The scheduler's own objects for a gang."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes to try in place of those that are written: replicas of the set, and copies of scaling groups by name."""
+
+    replicas: int | None = None
+    copies: Mapping[str, int] = field(default_factory=dict)
+
+
+def render(
+    pcs: PodCliqueSet,
+    scheduling: Callable[[Shape], Scheduling],
+    *,
+    init_image: str,
+    sizes: Sizes | None = None,
+    templates: Templates | None = None,
+) -> list[Json]:
+    """All objects of a valid set. `templates` are the ResourceClaimTemplates of the cluster, as far as known."""
+    sizes = sizes or Sizes()
+    shape = Shape(_with_uid(_named(pcs, sizes.replicas)))
+    renderer = _Renderer(shape, scheduling(shape), sizes.copies, templates or {}, init_image)
+    return list(renderer.objects())
+
+
+@dataclass(frozen=True)
+class _Renderer:
+    shape: Shape
+    scheduling: Scheduling
+    copies: Mapping[str, int]
+    templates: Templates
+    init_image: str
+
+    def objects(self) -> Iterator[Json]:
+        yield from access(self.shape)
+        yield from set_claims(self.shape, self.templates)
+        for i in range(self.shape.replicas):
+            yield from self._replica(i)
+
+    def _replica(self, i: int) -> Iterator[Json]:
+        shape = self.shape
+        groups = [self._group(g, i) for g in shape.groups]
+        cliques = list(self._cliques(groups, i))
+        copies = {g.name: owner.spec.replicas for g, owner in zip(shape.groups, groups, strict=True)}
+        gangs = [
+            _with_uid(_filled(g, cliques))
+            for g in gangs_of_replica(shape, i, copies, self.scheduling.settings)
+        ]
+        yield headless_service(shape, i)
+        yield from autoscalers(shape, i)
+        yield from compute_domains(shape, i)
+        yield from replica_claims(shape, i, self.templates)
+        for group in groups:
+            yield _printed(group)
+            yield from group_claims(shape, group, self.templates)
+        for clique in cliques:
+            yield _printed(clique)
+            yield from clique_claims(shape, clique, range(clique.spec.replicas), self.templates)
+        for gang in gangs:
+            yield _printed(gang)
+            yield from self.scheduling.objects(gang)
+        for clique in cliques:
+            yield from self._pods(clique, gangs)
+
+    def _group(self, group: Group, i: int) -> PodCliqueScalingGroup:
+        made = scaling_group(self.shape, group, i)
+        copies = self.copies.get(group.name, made.spec.replicas)
+        return _with_uid(replace(made, spec=replace(made.spec, replicas=copies)))
+
+    def _cliques(self, groups: list[PodCliqueScalingGroup], i: int) -> Iterator[PodClique]:
+        for clique in self.shape.standalone:
+            yield _with_uid(standalone_clique(self.shape, clique, i))
+        for group, owner in zip(self.shape.groups, groups, strict=True):
+            for j in range(owner.spec.replicas):
+                for clique in group.cliques:
+                    yield _with_uid(member_clique(self.shape, group, clique, i, j, owner))
+
+    def _pods(self, clique: PodClique, gangs: list[PodGang]) -> Iterator[Json]:
+        gang = next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
+        group = next(g for g in gang.spec.pod_groups if g.name == clique.metadata.name)
+        draft = self.scheduling.draft(gang, group)
+        template = PodTemplate(self.shape, clique, draft, init_image=self.init_image)
+        for p in range(clique.spec.replicas):
+            pod: Json = msgspec.json.decode(template.body(p))
+            pod["metadata"] = {"name": _pod_name(clique, p), **pod["metadata"]}
+            yield pod
+
+
+def _named(pcs: PodCliqueSet, replicas: int | None) -> PodCliqueSet:
+    meta = pcs.metadata
+    name = meta.name or f"{meta.generate_name or ''}xxxxx"
+    spec = pcs.spec if replicas is None else replace(pcs.spec, replicas=replicas)
+    return replace(pcs, metadata=replace(meta, name=name), spec=spec)
+
+
+def _with_uid(resource: R) -> R:
+    """As if the server had given it an identity, for what refers to it."""
+    uid = f"<uid of {resource.kind}/{resource.metadata.name}>"
+    return replace(resource, metadata=replace(resource.metadata, uid=uid))
+
+
+def _printed(resource: Resource) -> Json:
+    return replace(resource, metadata=replace(resource.metadata, uid=None)).to_dict()
+
+
+def _filled(gang: PodGang, cliques: list[PodClique]) -> PodGang:
+    """The gang with the names of all its pods."""
+    pods = {c.metadata.name: [_pod_name(c, p) for p in range(c.spec.replicas)] for c in cliques}
+    namespace = gang.metadata.namespace or ""
+    groups = [
+        replace(g, pod_references=[NamespacedName(namespace=namespace, name=n) for n in pods.get(g.name, [])])
+        for g in gang.spec.pod_groups
+    ]
+    return replace(gang, spec=replace(gang.spec, pod_groups=groups))
+
+
+def _pod_name(clique: PodClique, p: int) -> str:
+    return names.hostname(clique.metadata.name or "", p)

@@ -1,0 +1,72 @@
+"""Start order: an init container that holds a pod back until the cliques before it are ready.
+
+    for every parent in startsAfter:  ready pods of the parent >= its minAvailable
+
+It is added only to pods that have somebody to wait for. It sees other pods through the token of the set's own account
+(`grove.plan.access`), and learns its namespace and gang from the pod's metadata.
+"""
+
+from grove.api import labels, names
+from grove.api.podclique import PodClique
+from grove.plan.metadata import Json
+from grove.plan.place import Place
+from grove.plan.podspec import PodSpecEditor
+from grove.plan.shape import Shape
+
+CONTAINER = "grove-initc"
+IMAGE = "grove-initc"
+"""Without registry and tag; the tag is the version of the operator."""
+
+_TOKEN, _TOKEN_PATH = "sa-token-secret-vol", "/var/run/secrets/kubernetes.io/serviceaccount"
+_POD_INFO, _POD_INFO_PATH = "pod-info-vol", "/var/grove/pod-info"
+
+
+def wait_for_parents(
+    editor: PodSpecEditor, shape: Shape, clique: PodClique, place: Place, image: str
+) -> None:
+    """Adds the container, as the last one before those of the pod itself, if there is anybody to wait for."""
+    if not clique.spec.starts_after:
+        return
+    minimums = _minimums(shape, place)
+    # A parent that the set no longer has would be waited for in vain.
+    parents = [p for p in clique.spec.starts_after if p in minimums]
+    editor.append("volumes", *_volumes(shape))
+    editor.append(
+        "initContainers",
+        {
+            "name": CONTAINER,
+            "image": image,
+            "args": [f"--podcliques={p}:{minimums[p]}" for p in parents],
+            "volumeMounts": [_mount(_POD_INFO, _POD_INFO_PATH), _mount(_TOKEN, _TOKEN_PATH)],
+        },
+    )
+
+
+def _minimums(shape: Shape, place: Place) -> dict[str, int]:
+    """minAvailable of every PodClique that one at this place can wait for, by its full name."""
+    i = place.i
+    found = {names.clique(shape.name, i, c.name): c for c in shape.standalone}
+    for group in shape.groups:
+        full = names.scaling_group(shape.name, i, group.name)
+        own = [place.j] if group is place.group and place.j is not None else []
+        copies = [*range(group.min_available), *own]
+        found |= {names.clique_in_group(full, j, c.name): c for j in copies for c in group.cliques}
+    return {name: c.spec.min_available or c.spec.replicas for name, c in found.items()}
+
+
+def _volumes(shape: Shape) -> list[Json]:
+    def info(path: str, field: str) -> Json:
+        return {"path": path, "fieldRef": {"fieldPath": field}}
+
+    items = [
+        info("namespace", "metadata.namespace"),
+        info("podgangname", f"metadata.labels['{labels.POD_GANG}']"),
+    ]
+    return [
+        {"name": _TOKEN, "secret": {"secretName": names.token_secret(shape.name), "defaultMode": 0o644}},
+        {"name": _POD_INFO, "downwardAPI": {"items": items}},
+    ]
+
+
+def _mount(volume: str, path: str) -> Json:
+    return {"name": volume, "mountPath": path, "readOnly": True}
