@@ -55,10 +55,8 @@ class Cache(Generic[Obj]):
     def __init__(self, indexes: Mapping[str, Index[Obj]] | None = None) -> None:
         self._objects: dict[str, Obj] = {}
         self._names: dict[ObjectKey, str] = {}
-        self._index_functions = dict(indexes or {})
-        self._indexes: dict[str, dict[Hashable, dict[str, Obj]]] = {
-            name: {} for name in self._index_functions
-        }
+        self._index_functions: dict[str, Index[Obj]] = {}
+        self._indexes: dict[str, dict[Hashable, dict[str, Obj]]] = {}
         self._ends: OrderedDict[str, tuple[int, float]] = OrderedDict()  # oldest first: version, when noted
         self._handlers: list[Handler[Obj]] = []
         for name, function in (indexes or {}).items():
@@ -131,8 +129,7 @@ class Cache(Generic[Obj]):
 
     def retain(self, uids: Collection[str], version: int) -> None:
         """A complete list, as of this resourceVersion, had only these: all others that are not newer are gone."""
-        gone = [uid for uid, obj in self._objects.items() if uid not in uids and version_of(obj) <= version]
-        for uid in gone:
+        for uid in [uid for uid in self._objects if uid not in uids]:
             self.forget(uid, version)
 
     def _put(self, uid: str, obj: Obj, known: Obj | None) -> None:

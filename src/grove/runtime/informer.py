@@ -23,7 +23,7 @@ from grove.runtime.backoff import Backoff
 from grove.runtime.cache import Cache, Index
 from grove.runtime.client import Client
 from grove.runtime.collection import PAGE, Collection, Decode
-from grove.runtime.errors import BadRequest, Gone, Invalid, RequestError
+from grove.runtime.errors import ApiError, BadRequest, Gone, Invalid, RequestError
 from grove.runtime.objects import Obj, PartialObject, ResourceType, key_of, parse_version, uid_of, version_of
 from grove.runtime.watch import IdleWatchError, WatchEvent, watch_events
 
@@ -76,9 +76,11 @@ class Informer(Generic[Obj]):
             # A connection that lived or brought news was sound: go on at once. Else do not hammer the server.
             if clock() - started >= SOUND_AFTER or (position is not None and position != self._position):
                 waits.reset()
-                await asyncio.sleep(0)
+                wait = 0.0
             else:
-                await asyncio.sleep(waits.next())
+                wait = waits.next()
+            asked = self.trouble.retry_after if isinstance(self.trouble, ApiError) else None
+            await asyncio.sleep(max(wait, asked or 0.0))
 
     async def _follow_once(self) -> str:
         """One connection, from where we are until it ends. Returns why it ended."""

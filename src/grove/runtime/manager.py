@@ -35,6 +35,7 @@ class Manager:
         self._recorder = recorder
         self._grace = grace
         self._informers: dict[tuple[str, ...], tuple[Informer[Any], Decode[Any]]] = {}
+        self._required: list[Informer[Any]] = []
         self._controllers: list[Controller[Any]] = []
 
     def informer(
@@ -46,12 +47,18 @@ class Manager:
         labels: str = "",
         fields: str = "",
         indexes: Mapping[str, Index[Obj]] | None = None,
+        required: bool = True,
     ) -> Informer[Obj]:
-        """The informer for this selection; the first call makes it, later ones may add indexes."""
+        """The informer for this selection; the first call makes it, later ones may add indexes.
+
+        `required`: the process is not ready without it. Say no for a kind that the cluster may not serve.
+        """
         identity = (resource.group, resource.version, resource.plural, namespace or "", labels, fields)
         if identity not in self._informers:
             made = Informer(self.client, resource, decode, namespace=namespace, labels=labels, fields=fields)
             self._informers[identity] = made, decode
+            if required:
+                self._required.append(made)
         informer, first_decode = self._informers[identity]
         if decode != first_decode:
             raise ValueError(
@@ -66,7 +73,7 @@ class Manager:
 
     def readiness(self) -> Mapping[str, bool]:
         """For `/readyz`: which caches are filled."""
-        return {f"cache of {i.resource.plural}": i.synced.is_set() for i, _ in self._informers.values()}
+        return {f"cache of {i.resource.plural}": i.synced.is_set() for i in self._required}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, and then until the items in hand are finished or `grace` seconds have passed.

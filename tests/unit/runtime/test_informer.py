@@ -216,6 +216,18 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
     assert len(script.watches) < 30
 
 
+async def test_a_server_that_asks_for_time_gets_it() -> None:
+    busy = ScriptedStream(
+        b'{"kind":"Status","code":429,"details":{"retryAfterSeconds":20}}', None, status=429
+    )
+    script = Script()
+    script.streams.extend([busy, ScriptedStream(bookmark(9, end=True))])
+    started = asyncio.get_running_loop().time()
+    async with running(script) as informer:
+        await informer.synced.wait()
+        assert asyncio.get_running_loop().time() - started >= 20
+
+
 async def test_what_makes_no_sense_kills_nothing() -> None:
     script = Script()
     script.streams.append(ScriptedStream(b"<html>gateway</html>\n"))
