@@ -4,6 +4,7 @@
 class ConditionType:
     # PodCliqueSet
     TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
+    INVALID = "Invalid"
     # PodClique, PodCliqueScalingGroup
     POD_CLIQUE_SCHEDULED = "PodCliqueScheduled"
     MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
@@ -41,6 +42,27 @@ class Reason:
     # Initialized
     PODS_CREATION_PENDING = "PodGangPodsCreationPending"
     PODS_CREATED = "PodGangPodsCreated"
+    # Scheduled
+    PODS_NOT_SCHEDULED = "PodsNotScheduled"
+    PODS_SCHEDULED = "PodsScheduled"
+    SCHEDULED_PODS_LOST = "ScheduledPodsLost"
+    # Ready
+    PODS_NOT_READY = "PodsNotReady"
+    PODS_READY = "PodsReady"
+    READY_PODS_LOST = "ReadyPodsLost"
+    PODS_FINISHED = "PodsFinished"
+    # Unhealthy
+    POD_GROUPS_BELOW_MINIMUM = "PodGroupsBelowMinimum"
+    POD_GROUPS_AT_MINIMUM = "PodGroupsAtMinimum"
+    # DisruptionTarget
+    POD_DISRUPTED = "PodDisrupted"
+    # BackendSynced
+    BACKEND_IN_SYNC = "InSyncWithScheduler"
+    BACKEND_FAILED = "BackendFailed"
+    REFUSED_BY_BACKEND = "RefusedByBackend"
+    SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"
+    # Invalid
+    VALIDATION_FAILED = "ValidationFailed"
     # SchedulerTopologyDrift
     TOPOLOGY_OBJECT_NOT_FOUND = "TopologyNotFound"
     DRIFT = "Drift"

@@ -38,6 +38,7 @@ class PodSpec(_View):
     node_name: str | None = None
     hostname: str | None = None
     scheduler_name: str | None = None
+    restart_policy: str | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
 
 

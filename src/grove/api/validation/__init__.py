@@ -14,6 +14,7 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.bounds import check_bounds
 from grove.api.validation.cliques import check_cliques
+from grove.api.validation.collisions import check_collisions
 from grove.api.validation.groups import check_groups
 from grove.api.validation.metadata import check_metadata
 from grove.api.validation.mnnvl import check_mnnvl
@@ -60,6 +61,7 @@ def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | 
     problems += check_pod_specs(new, creating=before is None)
     problems += check_scheduler(new, configuration.scheduler)
     problems += check_sharing(new)
+    problems += check_collisions(new)
     problems += check_mnnvl(new, enabled=configuration.network.auto_mnnvl_enabled)
     problems += deprecations(new)
     if before is None or repairs_topology(new, before):

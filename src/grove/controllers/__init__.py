@@ -1,0 +1,1 @@
+"""Shells around the plans: observe the caches, call a plan, apply the difference. One module per controller."""

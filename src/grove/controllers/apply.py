@@ -1,0 +1,79 @@
+"""Makes an object as desired: creates it, or writes the difference, or finds that there is nothing to do.
+
+What was found to be as desired is remembered by its version, so that looking again costs nothing. The memory is only
+a shortcut: losing it costs a comparison.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from grove.api import codec
+from grove.controllers.world import Companion
+from grove.plan.difference import difference
+from grove.runtime.errors import AlreadyExists
+from grove.runtime.informer import Informer
+from grove.runtime.objects import KubeObject, Obj, ObjectKey, uid_of
+
+Json = dict[str, Any]
+
+
+class ForeignObjectError(Exception):
+    """An object that Grove would make exists already and is not its own."""
+
+    def __init__(self, kind: str, key: ObjectKey) -> None:
+        super().__init__(
+            f"{kind} {key} exists already and does not belong to this PodCliqueSet; delete it, or rename one of the two"
+        )
+
+
+class Applier:
+    def __init__(self) -> None:
+        self._settled: dict[str, tuple[str, bytes]] = {}
+
+    async def ensure(
+        self, informer: Informer[Obj], desired: bytes, *, owner_uid: str, ours: Collection[str] = ()
+    ) -> Obj | None:
+        """The object as it is afterwards; None while its predecessor is still going away.
+
+        `desired` is its JSON, with name, namespace and owner reference. Raises ForeignObjectError, and the
+        errors of requests.
+        """
+        wanted: Json = orjson.loads(desired)
+        key = ObjectKey(wanted["metadata"].get("namespace", ""), wanted["metadata"]["name"])
+        found = informer.cache.get(key)
+        if found is None:
+            try:
+                return await informer.objects.create(key.namespace, desired)
+            except AlreadyExists:
+                # Our own create whose answer was lost, or an object that the cache does not select.
+                found = await informer.objects.get(key)
+        if _is_going(found):
+            return None
+        if owner_uid and owner_uid not in _owners(found):
+            raise ForeignObjectError(wanted["kind"], key)
+        uid, version = uid_of(found), found.metadata.resource_version or ""
+        if self._settled.get(uid) == (version, desired):
+            return found
+        patch = difference(_as_json(found), wanted, ours)
+        if patch is not None:
+            found = await informer.objects.merge_patch(key, orjson.dumps(patch))
+        self._settled[uid] = (found.metadata.resource_version or "", desired)
+        return found
+
+    def forget(self, uid: str) -> None:
+        self._settled.pop(uid, None)
+
+
+def _as_json(obj: KubeObject) -> Json:
+    found: Json = orjson.loads(obj.body) if isinstance(obj, Companion) else orjson.loads(codec.encode(obj))
+    return found
+
+
+def _is_going(obj: KubeObject) -> bool:
+    return getattr(obj.metadata, "deletion_timestamp", None) is not None
+
+
+def _owners(obj: KubeObject) -> list[str]:
+    return [o.uid for o in getattr(obj.metadata, "owner_references", ()) if o.controller]

@@ -1,0 +1,20 @@
+"""Deleting many objects, each once, and only the very object that was seen."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from grove.runtime.batch import for_each
+from grove.runtime.informer import Informer
+from grove.runtime.objects import key_of, uid_of
+
+
+async def delete_all(
+    informer: Informer[Any], objects: Iterable[Any], code: str
+) -> list[tuple[str, Exception]]:
+    """Deletes what is not going away already; returns what failed, each with `code`."""
+
+    async def delete(obj: Any) -> None:
+        await informer.objects.delete(key_of(obj), uid=uid_of(obj))
+
+    outcomes = await for_each([o for o in objects if o.metadata.deletion_timestamp is None], delete)
+    return [(code, o.error) for o in outcomes if o.error is not None]

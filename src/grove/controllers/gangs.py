@@ -1,0 +1,194 @@
+"""PodGangs: from their first moment to the last gate.
+
+    created early, naming no pods          Initialized=False
+    the backend makes the scheduler's object           BackendSynced=True, for this generation
+    all pods exist and point back          the gang names them, Initialized=True; the backend follows
+    then the cliques remove the gates
+
+One controller does both halves, the operator's and the backend's, so that within one process a gang's status has one
+writer. Where the backend runs as its own deployment, each process does its half, and writes are guarded by version.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from grove.api import PodClique, PodGang, PodGangStatus, codec, labels
+from grove.api.conditions import ConditionType, Reason
+from grove.api.meta import ConditionStatus
+from grove.api.model import replace
+from grove.api.pods import Pod
+from grove.controllers.backends import Backends, Synced
+from grove.controllers.changes import described_anew, pod_moved
+from grove.controllers.statuses import write_status
+from grove.controllers.world import World, label
+from grove.plan.gang_init import GangInit, plan_init
+from grove.plan.gang_status import gang_status
+from grove.plan.gates import conditions, holds
+from grove.plan.status_conditions import find, put
+from grove.runtime.controller import Controller
+from grove.runtime.objects import ObjectKey, key_of
+from grove.runtime.sources import Source, itself
+
+
+class GangController:
+    """`fills`: this process fills in and initializes gangs. Translating is up to which backends run here."""
+
+    def __init__(self, world: World, backends: Backends, *, fills: bool = True) -> None:
+        self._world = world
+        self._backends = backends
+        self._fills = fills
+
+    def controller(self) -> Controller[ObjectKey]:
+        world = self._world
+        sources: list[Source[Any, ObjectKey]] = [
+            Source(
+                world.gangs,
+                itself,
+                when=described_anew,
+                why="a new or changed gang needs its scheduler's object",
+            ),
+        ]
+        if self._fills:
+            sources += [
+                Source(
+                    world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"
+                ),
+                Source(
+                    world.cliques,
+                    _of_clique,
+                    when=described_anew,
+                    why="it says how many pods complete the gang",
+                ),
+            ]
+        made: Controller[ObjectKey] = Controller(
+            "podgang",
+            self.reconcile,
+            sources,
+            workers=world.configuration.controllers.pod_gang.concurrent_syncs,
+        )
+        self._backends.on_change(made.queue.add)
+        return made
+
+    async def watch_backends(self, controller: Controller[ObjectKey]) -> None:
+        """Looks at all gangs again when a scheduler's kinds become known. Runs until all are."""
+
+        def wake_all() -> None:
+            for gang in self._world.gangs.cache:
+                controller.queue.add(key_of(gang))
+
+        await self._backends.when_served(wake_all)
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        gang = self._world.gangs.cache.get(key)
+        if gang is None or gang.metadata.deletion_timestamp is not None:
+            return
+        if self._fills and find(conditions(gang), ConditionType.INITIALIZED) is None:
+            gang = await self._begin(gang)
+        pods = self._pods(gang)
+        init = self._plan(gang, pods) if self._fills else None
+        if init is not None:
+            gang = await self._fill(gang, init)
+        synced = await self._backends.sync(gang) if self._backends.here(gang) is not None else None
+        status = self._status(gang, pods, init, synced)
+        await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
+        if synced is not None and synced.error is not None:
+            raise synced.error
+
+    async def _begin(self, gang: PodGang) -> PodGang:
+        """Says that the gang waits for its pods, before anything is done for it."""
+        status = self._say_initialized(gang, gang.status or PodGangStatus(phase="Pending"), None)
+        if self._backends.needs_nothing(gang):
+            status = self._say_synced(gang, status, await self._backends.sync(gang))
+        return await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
+
+    def _plan(self, gang: PodGang, pods: dict[str, list[Pod]]) -> GangInit:
+        namespace = gang.metadata.namespace or ""
+        cliques: dict[str, PodClique] = {}
+        for group in gang.spec.pod_groups:
+            if (clique := self._world.cliques.cache.get(ObjectKey(namespace, group.name))) is not None:
+                cliques[group.name] = clique
+        return plan_init(gang, cliques, pods, initialized=holds(gang, ConditionType.INITIALIZED))
+
+    async def _fill(self, gang: PodGang, init: GangInit) -> PodGang:
+        groups = [
+            replace(g, pod_references=refs) for g, refs in zip(gang.spec.pod_groups, init.groups, strict=True)
+        ]
+        if groups == gang.spec.pod_groups:
+            return gang
+        patch = {
+            "metadata": {"resourceVersion": gang.metadata.resource_version},
+            "spec": {"podgroups": codec.to_builtins(groups)},
+        }
+        return await self._world.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
+
+    def _status(
+        self, gang: PodGang, pods: dict[str, list[Pod]], init: GangInit | None, synced: Synced | None
+    ) -> PodGangStatus:
+        status = gang.status or PodGangStatus(phase="Pending")
+        if init is not None:
+            status = gang_status(gang, pods, self._world.now())
+            # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
+            if not holds(gang, ConditionType.INITIALIZED):
+                status = self._say_initialized(gang, status, init)
+        if synced is not None:
+            status = self._say_synced(gang, status, synced)
+        return status
+
+    def _say_initialized(self, gang: PodGang, status: PodGangStatus, init: GangInit | None) -> PodGangStatus:
+        if init is not None and init.complete:
+            message = f"all pods of its {len(gang.spec.pod_groups)} groups exist"
+            return self._say(gang, status, ConditionType.INITIALIZED, "True", Reason.PODS_CREATED, message)
+        missing = init.missing if init is not None else {g.name: g.min_replicas for g in gang.spec.pod_groups}
+        message = "waiting for pods to be created: " + _listed([f"{n} of {g}" for g, n in missing.items()])
+        return self._say(
+            gang, status, ConditionType.INITIALIZED, "False", Reason.PODS_CREATION_PENDING, message
+        )
+
+    def _say_synced(self, gang: PodGang, status: PodGangStatus, synced: Synced) -> PodGangStatus:
+        word: ConditionStatus = "True" if synced.ok else "False"
+        return self._say(gang, status, ConditionType.BACKEND_SYNCED, word, synced.reason, synced.message)
+
+    def _say(
+        self,
+        gang: PodGang,
+        status: PodGangStatus,
+        kind: str,
+        word: ConditionStatus,
+        reason: str,
+        message: str,
+    ) -> PodGangStatus:
+        generation = gang.metadata.generation
+        said = put(
+            status.conditions,
+            kind,
+            word,
+            reason,
+            message[:1000],
+            self._world.now(),
+            observed_generation=generation,
+        )
+        return replace(status, conditions=said)
+
+    def _pods(self, gang: PodGang) -> dict[str, list[Pod]]:
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._world.pods.cache.by_index("gang", key_of(gang)):
+            found[label(pod, labels.POD_CLIQUE)].append(pod)
+        return found
+
+
+def _of_pod(pod: Pod) -> list[ObjectKey]:
+    return [ObjectKey(pod.metadata.namespace or "", name)] if (name := label(pod, labels.POD_GANG)) else []
+
+
+def _of_clique(clique: PodClique) -> list[ObjectKey]:
+    return (
+        [ObjectKey(clique.metadata.namespace or "", name)] if (name := label(clique, labels.POD_GANG)) else []
+    )
+
+
+def _listed(parts: Sequence[str]) -> str:
+    shown = ", ".join(parts[:5])
+    return f"{shown} and {len(parts) - 5} more groups" if len(parts) > 5 else shown

@@ -1,0 +1,305 @@
+"""The replicas of PodCliqueSets, one by one: what each consists of is made, kept as it should be, and removed.
+
+Working on one replica at a time keeps the cost of a change to that replica, however many the set has. A replica that
+is no longer wanted goes in an order that never makes a running gang look broken: first its cliques and groups, and
+with them the pods; its gangs, Services and the rest only when no pod is left.
+"""
+
+from typing import Any, NamedTuple
+
+import orjson
+
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, codec, labels, names
+from grove.api.conditions import EventReason
+from grove.controllers.apply import Applier
+from grove.controllers.changes import described_anew, touched, went
+from grove.controllers.deletion import delete_all
+from grove.controllers.shapes import Shapes
+from grove.controllers.statuses import describe
+from grove.controllers.world import Companion, World, label, replica_index
+from grove.plan.autoscaling import autoscalers
+from grove.plan.claims import replica_claims
+from grove.plan.cliques import scaling_group, standalone_clique
+from grove.plan.gangs import gangs_of_replica
+from grove.plan.mnnvl import compute_domains
+from grove.plan.services import headless_service
+from grove.plan.shape import Shape
+from grove.runtime.batch import for_each
+from grove.runtime.cache import Change
+from grove.runtime.controller import Controller
+from grove.runtime.informer import Informer
+from grove.runtime.objects import ObjectKey, key_of
+from grove.runtime.sources import Source
+
+Json = dict[str, Any]
+
+
+class ReplicaKey(NamedTuple):
+    namespace: str
+    name: str
+    replica: int
+
+    @property
+    def set(self) -> ObjectKey:
+        return ObjectKey(self.namespace, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} replica {self.replica}"
+
+
+# What Grove alone decides; replicas belong to whoever scales.
+CLIQUE_OURS = ("spec.podSpec",)
+GANG_OURS = ("spec.topologyConstraint", "spec.topologyConstraintGroupConfigs")
+
+
+class ReplicaController:
+    def __init__(self, world: World, shapes: Shapes) -> None:
+        self._world = world
+        self._shapes = shapes
+        self._applier = Applier()
+        self.failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
+        """What failed in the last look at each replica, for the status of its set."""
+
+    def controller(self) -> Controller[ReplicaKey]:
+        world = self._world
+        sources: list[Source[Any, ReplicaKey]] = [
+            Source(
+                world.sets,
+                self._of_set,
+                when=described_anew,
+                why="it says which replicas there are, and of what",
+            ),
+            Source(
+                world.cliques,
+                _of_child,
+                when=described_anew,
+                why="a clique that went or was edited is put back",
+            ),
+            Source(
+                world.groups,
+                _of_child,
+                when=described_anew,
+                why="its copies decide which scaled gangs there are",
+            ),
+            Source(
+                world.gangs,
+                _of_child,
+                when=_gang_described_anew,
+                why="a gang that went or was edited is put back",
+            ),
+            Source(
+                world.topologies,
+                self._of_topology,
+                when=described_anew,
+                why="gangs name the labels of its levels",
+            ),
+            Source(
+                world.pods,
+                self._of_pod,
+                when=went,
+                why="the last pod of what is going away lets the rest go",
+            ),
+        ]
+        sources += [
+            Source(informer, _of_child, when=touched, why="what Grove made and somebody changed is put back")
+            for informer in world.companions.values()
+        ]
+        return Controller(
+            "podcliqueset-replica",
+            self.reconcile,
+            sources,
+            workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
+        )
+
+    async def reconcile(self, key: ReplicaKey) -> None:
+        pcs = self._world.sets.cache.get(key.set)
+        if pcs is None or pcs.metadata.deletion_timestamp is not None:
+            self.failures.pop(key, None)
+            return
+        judged = self._shapes.judge(pcs)
+        if judged.shape is None:
+            return
+        if key.replica >= judged.shape.replicas:
+            failures = await self._remove(key, judged.shape)
+        else:
+            failures = await self._ensure(key, judged.shape)
+        if failures:
+            self.failures[key] = failures
+            raise ExceptionGroup(f"PodCliqueSet {key}", [e for _, e in failures])
+        self.failures.pop(key, None)
+
+    async def _ensure(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
+        """Gangs first: pods are made only once their gang exists."""
+        i, world = key.replica, self._world
+        gangs = gangs_of_replica(shape, i, self._copies(shape, i), self._shapes.settings(shape))
+        work: list[tuple[str, Informer[Any], bytes, tuple[str, ...]]] = []
+        work += [("ERR_CREATE_OR_PATCH_PODGANG", world.gangs, self._gang_body(g), GANG_OURS) for g in gangs]
+        for clique in shape.standalone:
+            wanted = standalone_clique(shape, clique, i)
+            known = world.cliques.cache.get(key_of(wanted))
+            if known is not None:
+                wanted.spec.replicas = known.spec.replicas
+            work.append(("ERR_CREATE_OR_UPDATE_PODCLIQUE", world.cliques, codec.encode(wanted), CLIQUE_OURS))
+        for group in shape.groups:
+            wanted_group = scaling_group(shape, group, i)
+            known_group = world.groups.cache.get(key_of(wanted_group))
+            if known_group is not None:
+                wanted_group.spec.replicas = known_group.spec.replicas
+            body = codec.encode(wanted_group)
+            work.append(("ERR_CREATE_PODCLIQUESCALINGGROUP", world.groups, body, ("spec.cliqueNames",)))
+        companions = self._companions(shape, i)
+        for obj in companions:
+            informer = world.companions[obj["kind"]]
+            work.append((_CODES[obj["kind"]], informer, orjson.dumps(obj), _OURS.get(obj["kind"], ())))
+
+        async def ensure(item: tuple[str, Informer[Any], bytes, tuple[str, ...]]) -> None:
+            _, informer, body, ours = item
+            await self._applier.ensure(informer, body, owner_uid=shape.owner.uid, ours=ours)
+
+        outcomes = await for_each(work, ensure)
+        failures = [(o.item[0], o.error) for o in outcomes if o.error is not None]
+        expected = {key_of(g) for g in gangs}
+        failures += await self._prune_gangs(key, expected)
+        failures += await self._prune_companions(
+            key, {(o["kind"], o["metadata"]["name"]) for o in companions}
+        )
+        self._report(key, failures)
+        return failures
+
+    def _companions(self, shape: Shape, i: int) -> list[Json]:
+        found = [headless_service(shape, i), *autoscalers(shape, i)]
+        if self._world.configuration.network.auto_mnnvl_enabled:
+            found += compute_domains(shape, i)
+        found += replica_claims(shape, i, {})
+        return [o for o in found if o["kind"] in self._world.companions]
+
+    def _gang_body(self, gang: PodGang) -> bytes:
+        """A gang that exists keeps the pods that it names: they are filled in by another controller."""
+        known = self._world.gangs.cache.get(key_of(gang))
+        if known is not None:
+            named = {g.name: g.pod_references for g in known.spec.pod_groups}
+            for group in gang.spec.pod_groups:
+                group.pod_references = named.get(group.name, [])
+        return codec.encode(gang)
+
+    async def _remove(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
+        world = self._world
+        groups = [
+            g for g in world.groups.cache.by_index("replica", key) if g.metadata.deletion_timestamp is None
+        ]
+        cliques = [
+            c
+            for c in world.cliques.cache.by_index("replica", key)
+            if c.metadata.deletion_timestamp is None and not label(c, labels.SCALING_GROUP)
+        ]
+        failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
+        failures += await delete_all(world.cliques, cliques, "ERR_DELETE_PODCLIQUE")
+        if world.cliques.cache.by_index("replica", key) or world.pods.cache.by_index("replica", key):
+            return failures
+        failures += await self._prune_gangs(key, set())
+        failures += await self._prune_companions(key, set())
+        return failures
+
+    async def _prune_gangs(self, key: ReplicaKey, expected: set[ObjectKey]) -> list[tuple[str, Exception]]:
+        """Gangs of this replica that are no longer wanted go when no pod of theirs is left."""
+        surplus = [
+            g
+            for g in self._world.gangs.cache.by_index("replica", key)
+            if key_of(g) not in expected
+            and g.metadata.deletion_timestamp is None
+            and not self._world.pods.cache.by_index("gang", key_of(g))
+        ]
+        return await delete_all(self._world.gangs, surplus, "ERR_DELETE_EXCESS_PODGANG")
+
+    async def _prune_companions(
+        self, key: ReplicaKey, expected: set[tuple[str, str]]
+    ) -> list[tuple[str, Exception]]:
+        failures: list[tuple[str, Exception]] = []
+        for kind, informer in self._world.companions.items():
+            surplus = [
+                c
+                for c in informer.cache.by_index("replica", key)
+                if label(c, labels.COMPONENT) in _PER_REPLICA
+                and (kind, c.metadata.name) not in expected
+                and c.metadata.deletion_timestamp is None
+            ]
+            failures += await delete_all(informer, surplus, f"ERR_DELETE_{kind.upper()}")
+        return failures
+
+    def _copies(self, shape: Shape, i: int) -> dict[str, int]:
+        """How many copies each scaling group has now."""
+        found: dict[str, int] = {}
+        for group in shape.groups:
+            name = names.scaling_group(shape.name, i, group.name)
+            known = self._world.groups.cache.get(ObjectKey(shape.namespace, name))
+            found[group.name] = known.spec.replicas if known is not None else group.template.replicas
+        return found
+
+    def _report(self, key: ReplicaKey, failures: list[tuple[str, Exception]]) -> None:
+        pcs = self._world.sets.cache.get(key.set)
+        if failures and pcs is not None:
+            note = f"replica {key.replica}: {describe(failures[0][1])}"
+            reason = EventReason.GANG_CREATE_OR_UPDATE_FAILED
+            self._world.warn(PodCliqueSet.resource, pcs, reason, note, "EnsureReplica")
+
+    def _of_set(self, pcs: PodCliqueSet) -> list[ReplicaKey]:
+        """All that the set asks for, and all that it has."""
+        key = key_of(pcs)
+        children: list[Informer[Any]] = [
+            self._world.cliques,
+            self._world.gangs,
+            *self._world.companions.values(),
+        ]
+        found = {replica_index(c) for informer in children for c in informer.cache.by_index("set", key)}
+        indices = set(range(pcs.spec.replicas)) | {i for i in found if i is not None}
+        return [ReplicaKey(*key, i) for i in sorted(indices)]
+
+    def _of_topology(self, topology: object) -> list[ReplicaKey]:
+        return [k for pcs in self._world.sets.cache for k in self._of_set(pcs)]
+
+    def _of_pod(self, pod: Any) -> list[ReplicaKey]:
+        """Only where something waits for the last pod to go."""
+        key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
+        index = label(pod, labels.REPLICA_INDEX)
+        gang = ObjectKey(key.namespace, label(pod, labels.POD_GANG))
+        waits = not self._world.pods.cache.by_index("gang", gang)
+        return [ReplicaKey(*key, int(index))] if waits and index.isdigit() else []
+
+
+def _of_child(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ReplicaKey]:
+    name, index = label(obj, labels.PART_OF), replica_index(obj)
+    return [ReplicaKey(obj.metadata.namespace or "", name, index)] if name and index is not None else []
+
+
+def _gang_described_anew(change: Change[PodGang]) -> bool:
+    """Not when only the pods that it names changed: those are another controller's."""
+    old, new = change.old, change.new
+    if old is None or new is None or not described_anew(change):
+        return described_anew(change)
+    return _without_references(old) != _without_references(new) or old.metadata.labels != new.metadata.labels
+
+
+def _without_references(gang: PodGang) -> list[Any]:
+    spec = gang.spec
+    groups = [(g.name, g.min_replicas, g.topology_constraint) for g in spec.pod_groups]
+    return [
+        groups,
+        spec.topology_constraint,
+        spec.topology_constraint_group_configs,
+        spec.priority_class_name,
+    ]
+
+
+_CODES = {
+    "Service": "ERR_SYNC_PODCLIQUESET_SERVICE",
+    "HorizontalPodAutoscaler": "ERR_SYNC_HPA",
+    "ResourceClaim": "ERR_SYNC_PCS_RESOURCE_CLAIM",
+    "ComputeDomain": "ERR_SYNC_COMPUTEDOMAIN",
+}
+_OURS = {"Service": ("spec.selector",), "HorizontalPodAutoscaler": ("spec.scaleTargetRef",)}
+_PER_REPLICA = {
+    labels.Component.HEADLESS_SERVICE,
+    labels.Component.HPA,
+    labels.Component.COMPUTE_DOMAIN,
+    labels.Component.RESOURCE_CLAIM,
+}

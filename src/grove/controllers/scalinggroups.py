@@ -1,0 +1,121 @@
+"""PodCliqueScalingGroups: the PodCliques of each copy, and the status of the group."""
+
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, codec, labels, names
+from grove.api.conditions import EventReason
+from grove.controllers.apply import Applier
+from grove.controllers.changes import described_anew
+from grove.controllers.finalizers import remove_finalizer
+from grove.controllers.shapes import Shapes
+from grove.controllers.statuses import describe, last_errors, write_status
+from grove.controllers.world import World, label, replica_index
+from grove.plan.cliques import member_clique
+from grove.plan.group_status import group_status
+from grove.plan.shape import Group, Shape
+from grove.runtime.batch import for_each
+from grove.runtime.controller import Controller
+from grove.runtime.objects import ObjectKey, key_of, uid_of
+from grove.runtime.sources import Source, itself, owner
+
+# What Grove alone decides about a member; its replicas are whoever scales it.
+OURS = ("spec.podSpec",)
+
+
+class ScalingGroupController:
+    def __init__(self, world: World, shapes: Shapes) -> None:
+        self._world = world
+        self._shapes = shapes
+        self._applier = Applier()
+
+    def controller(self) -> Controller[ObjectKey]:
+        world = self._world
+        return Controller(
+            "podcliquescalinggroup",
+            self.reconcile,
+            [
+                Source(
+                    world.groups,
+                    itself,
+                    when=described_anew,
+                    why="its replicas say how many copies there are",
+                ),
+                Source(
+                    world.cliques,
+                    owner("PodCliqueScalingGroup"),
+                    why="a member that went must come back, and the status adds up the members' states",
+                ),
+                Source(
+                    world.sets, self._of_set, when=described_anew, why="the members' template is in the set"
+                ),
+            ],
+            workers=world.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
+        )
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        group = self._world.groups.cache.get(key)
+        if group is None:
+            return
+        if group.metadata.deletion_timestamp is not None:
+            finalizers = group.metadata.finalizers
+            await remove_finalizer(self._world.groups, group, finalizers, labels.Finalizer.SCALING_GROUP)
+            return
+        shape = self._shapes.get(ObjectKey(key.namespace, label(group, labels.PART_OF)))
+        failures: list[tuple[str, Exception]] = []
+        if shape is not None:
+            failures = await self._sync(group, shape)
+        now = self._world.now()
+        status = group_status(group, self._members(group), shape, now)
+        status.last_errors = last_errors(group.status.last_errors if group.status else [], failures, now)
+        await write_status(self._world.groups, group, group.status, status)
+        before = group.status.scheduled_replicas if group.status else 0
+        if before and not status.scheduled_replicas:
+            note = f"none of {before} scheduled copies is left"
+            reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
+            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "Observe")
+        if failures:
+            raise ExceptionGroup(f"PodCliqueScalingGroup {key}", [e for _, e in failures])
+
+    async def _sync(self, group: PodCliqueScalingGroup, shape: Shape) -> list[tuple[str, Exception]]:
+        i = replica_index(group)
+        template = next((g for g in shape.groups if _is(group, shape, g, i)), None)
+        if i is None or template is None:
+            return []
+        wanted = [
+            member_clique(shape, template, c, i, j, group)
+            for j in range(group.spec.replicas)
+            for c in template.cliques
+        ]
+
+        async def ensure(clique: PodClique) -> None:
+            known = self._world.cliques.cache.get(key_of(clique))
+            if known is not None:
+                clique.spec.replicas = known.spec.replicas
+            await self._applier.ensure(
+                self._world.cliques, codec.encode(clique), owner_uid=uid_of(group), ours=OURS
+            )
+
+        async def delete(clique: PodClique) -> None:
+            await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
+
+        made = await for_each(wanted, ensure)
+        expected = {key_of(c) for c in wanted}
+        surplus = [
+            c for c in self._members(group) if key_of(c) not in expected and not c.metadata.deletion_timestamp
+        ]
+        gone = await for_each(surplus, delete)
+        failures = [("ERR_CREATE_PODCLIQUES", o.error) for o in made if o.error is not None]
+        if failures:
+            note = f"{len(failures)} PodCliques could not be created: {describe(failures[0][1])}"
+            reason = EventReason.CLIQUE_CREATE_FAILED
+            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "CreatePodClique")
+        return failures + [("ERR_DELETE_PODCLIQUE", o.error) for o in gone if o.error is not None]
+
+    def _members(self, group: PodCliqueScalingGroup) -> list[PodClique]:
+        found = self._world.cliques.cache.by_index("group", key_of(group))
+        return [c for c in found if any(o.uid == group.metadata.uid for o in c.metadata.owner_references)]
+
+    def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
+        return [key_of(g) for g in self._world.groups.cache.by_index("set", key_of(pcs))]
+
+
+def _is(group: PodCliqueScalingGroup, shape: Shape, template: Group, i: int | None) -> bool:
+    return i is not None and group.metadata.name == names.scaling_group(shape.name, i, template.name)

@@ -1,0 +1,201 @@
+"""PodCliqueSets as a whole: whether they make sense, what all replicas share, their status, and their end.
+
+The replicas themselves are made by `grove.controllers.replicas`. The status adds up summaries of them, of which only
+those are worked out anew whose objects changed.
+"""
+
+from typing import Any
+
+import orjson
+
+from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
+from grove.api.conditions import ConditionType, Reason
+from grove.api.model import replace
+from grove.controllers.apply import Applier
+from grove.controllers.changes import described_anew, touched, went
+from grove.controllers.deletion import delete_all
+from grove.controllers.finalizers import add_finalizer, remove_finalizer
+from grove.controllers.replicas import ReplicaController, ReplicaKey
+from grove.controllers.shapes import Shapes
+from grove.controllers.statuses import last_errors, write_status
+from grove.controllers.world import Companion, World, label, replica_index
+from grove.plan import status_conditions
+from grove.plan.access import access
+from grove.plan.claims import set_claims
+from grove.plan.gangs import topology_name
+from grove.plan.set_status import ReplicaSummary, Topology, replica_summary, set_status
+from grove.plan.shape import Shape
+from grove.runtime.batch import for_each
+from grove.runtime.cache import Change
+from grove.runtime.controller import Controller
+from grove.runtime.objects import ObjectKey, key_of, uid_of
+from grove.runtime.sources import Source, itself
+
+
+class SetController:
+    def __init__(self, world: World, shapes: Shapes, replicas: ReplicaController) -> None:
+        self._world = world
+        self._shapes = shapes
+        self._replicas = replicas
+        self._applier = Applier()
+        self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
+        for informer in (world.cliques, world.groups):
+            informer.cache.subscribe(self._outdate)
+
+    def controller(self) -> Controller[ObjectKey]:
+        world = self._world
+        sources: list[Source[Any, ObjectKey]] = [
+            Source(
+                world.sets, itself, when=described_anew, why="it may have become valid, invalid or unwanted"
+            ),
+            Source(
+                world.cliques, _part_of, why="its status adds to the set's, and the set's end waits for it"
+            ),
+            Source(world.groups, _part_of, why="its status adds to the set's"),
+            Source(world.gangs, _part_of, why="the set lists the phases of its gangs"),
+            Source(world.topologies, self._named_by, when=described_anew, why="levels may have come or gone"),
+            Source(world.pods, self._of_last_pod, when=went, why="the set's end waits for its last pod"),
+        ]
+        sources += [
+            Source(informer, _whole_set, when=touched, why="what Grove made and somebody changed is put back")
+            for informer in world.companions.values()
+        ]
+        return Controller(
+            "podcliqueset",
+            self.reconcile,
+            sources,
+            workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
+        )
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        pcs = self._world.sets.cache.get(key)
+        if pcs is None:
+            return
+        if pcs.metadata.deletion_timestamp is not None:
+            await self._end(pcs)
+            return
+        judged = self._shapes.judge(pcs)
+        if judged.shape is None:
+            await self._refuse(pcs, judged.problems)
+            return
+        if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
+            finalizers = pcs.metadata.finalizers
+            pcs = await add_finalizer(self._world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
+        failures = await self._ensure_shared(judged.shape)
+        failures += [
+            f
+            for i in range(judged.shape.replicas)
+            for f in self._replicas.failures.get(ReplicaKey(*key, i), [])
+        ]
+        await self._write_status(pcs, judged.shape, failures)
+        own = [e for code, e in failures if code in _SHARED_CODES.values()]
+        if own:
+            raise ExceptionGroup(f"PodCliqueSet {key}", own)
+
+    async def _ensure_shared(self, shape: Shape) -> list[tuple[str, Exception]]:
+        """What all replicas share: access for ordered starts, and shared claims."""
+        wanted = [o for o in (*access(shape), *set_claims(shape, {})) if o["kind"] in self._world.companions]
+
+        async def ensure(obj: dict[str, Any]) -> None:
+            informer = self._world.companions[obj["kind"]]
+            await self._applier.ensure(informer, orjson.dumps(obj), owner_uid=shape.owner.uid)
+
+        outcomes = await for_each(wanted, ensure)
+        return [(_SHARED_CODES[o.item["kind"]], o.error) for o in outcomes if o.error is not None]
+
+    async def _write_status(
+        self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]]
+    ) -> None:
+        world, key, now = self._world, key_of(pcs), self._world.now()
+        summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
+        enabled = world.configuration.topology_aware_scheduling.enabled
+        name = topology_name(shape)
+        topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
+        gangs = world.gangs.cache.by_index("set", key)
+        status = set_status(pcs, shape, summaries, gangs, topology, now, synced=not failures)
+        known = pcs.status.last_errors if pcs.status else []
+        conditions = status_conditions.without(status.conditions, ConditionType.INVALID)
+        status = replace(status, last_errors=last_errors(known, failures, now), conditions=conditions)
+        await write_status(world.sets, pcs, pcs.status, status)
+
+    def _summary(self, shape: Shape, key: ReplicaKey) -> ReplicaSummary:
+        version = shape.generation_hash
+        known = self._summaries.get(key)
+        if known is None or known[0] != version:
+            cliques = self._world.cliques.cache.by_index("replica", key)
+            groups = self._world.groups.cache.by_index("replica", key)
+            known = self._summaries[key] = (version, replica_summary(shape, key.replica, cliques, groups))
+        return known[1]
+
+    def _outdate(self, change: Change[Any]) -> None:
+        obj = change.object
+        index = replica_index(obj)
+        if index is not None:
+            self._summaries.pop(
+                ReplicaKey(obj.metadata.namespace or "", label(obj, labels.PART_OF), index), None
+            )
+
+    async def _refuse(self, pcs: PodCliqueSet, problems: tuple[str, ...]) -> None:
+        """Says what is wrong and makes nothing; what runs already goes on running."""
+        message = "; ".join(problems)[:4000]
+        old = pcs.status or PodCliqueSetStatus()
+        conditions = status_conditions.put(
+            old.conditions,
+            ConditionType.INVALID,
+            "True",
+            Reason.VALIDATION_FAILED,
+            message,
+            self._world.now(),
+        )
+        status = replace(old, conditions=conditions)
+        await write_status(self._world.sets, pcs, pcs.status, status)
+        self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
+
+    async def _end(self, pcs: PodCliqueSet) -> None:
+        """Cliques and groups go first, and with them the pods; the rest follows by garbage collection.
+
+        Whoever asked to orphan the parts keeps them all.
+        """
+        key, world = key_of(pcs), self._world
+        if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
+            return
+        if "orphan" not in pcs.metadata.finalizers:
+            groups = world.groups.cache.by_index("set", key)
+            cliques = [
+                c for c in world.cliques.cache.by_index("set", key) if not label(c, labels.SCALING_GROUP)
+            ]
+            failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
+            failures += await delete_all(world.cliques, cliques, "ERR_DELETE_PODCLIQUE")
+            if failures:
+                raise ExceptionGroup(f"PodCliqueSet {key} cannot go away yet", [e for _, e in failures])
+            if world.cliques.cache.by_index("set", key) or world.pods.cache.by_index("set", key):
+                return
+        await remove_finalizer(world.sets, pcs, pcs.metadata.finalizers, labels.Finalizer.POD_CLIQUE_SET)
+        self._shapes.forget(uid_of(pcs))
+
+    def _named_by(self, topology: Any) -> list[ObjectKey]:
+        return [key_of(s) for s in self._world.sets.cache]
+
+    def _of_last_pod(self, pod: Any) -> list[ObjectKey]:
+        key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
+        pcs = self._world.sets.cache.get(key)
+        ending = pcs is not None and pcs.metadata.deletion_timestamp is not None
+        return [key] if ending and not self._world.pods.cache.by_index("set", key) else []
+
+
+def _part_of(obj: PodClique) -> list[ObjectKey]:
+    return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, labels.PART_OF)) else []
+
+
+def _whole_set(obj: Companion) -> list[ObjectKey]:
+    """Companions that belong to no replica in particular."""
+    return _part_of(obj) if replica_index(obj) is None else []  # type: ignore[arg-type]
+
+
+_SHARED_CODES = {
+    "ServiceAccount": "ERR_SYNC_SERVICEACCOUNT",
+    "Role": "ERR_SYNC_ROLE",
+    "RoleBinding": "ERR_SYNC_ROLEBINDING",
+    "Secret": "ERR_CREATE_SECRET",
+    "ResourceClaim": "ERR_SYNC_PCS_RESOURCE_CLAIM",
+}

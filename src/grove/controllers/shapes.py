@@ -1,0 +1,77 @@
+"""The shape of each set, worked out once per version of the set, and whether it can be acted on."""
+
+from dataclasses import dataclass
+
+from grove.api import PodCliqueSet
+from grove.api.validation import Known, Problem, validate
+from grove.controllers.world import World
+from grove.plan.gangs import GangSettings, topology_name
+from grove.plan.shape import Shape
+from grove.runtime.objects import ObjectKey
+from grove.schedulers.backend import Validates
+from grove.schedulers.registry import SelectionError
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A set with its shape, or with what is wrong with it."""
+
+    shape: Shape | None
+    problems: tuple[str, ...] = ()
+
+
+class Shapes:
+    """A cache, keyed by the version of the set: what it forgets it works out again."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._judged: dict[str, tuple[str, Judged]] = {}
+
+    def get(self, key: ObjectKey) -> Shape | None:
+        """The shape of a set that exists and is valid."""
+        pcs = self._world.sets.cache.get(key)
+        return self.judge(pcs).shape if pcs is not None else None
+
+    def judge(self, pcs: PodCliqueSet) -> Judged:
+        uid, version = pcs.metadata.uid or "", _version(pcs)
+        known = self._judged.get(uid)
+        if known is None or known[0] != version:
+            known = self._judged[uid] = (version, self._judge(pcs))
+        return known[1]
+
+    def forget(self, uid: str) -> None:
+        self._judged.pop(uid, None)
+
+    def settings(self, shape: Shape) -> GangSettings:
+        """What the cluster decides about the gangs of a set. Raises SelectionError."""
+        selection = self._world.registry.select(shape)
+        topology = None
+        if self._world.configuration.topology_aware_scheduling.enabled and (name := topology_name(shape)):
+            topology = self._world.topologies.cache.get(ObjectKey("", name))
+        return GangSettings(selection.scheduler_name, selection.backend.name, topology)
+
+    def _judge(self, pcs: PodCliqueSet) -> Judged:
+        # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.
+        errors = [
+            _sentence(p) for p in validate(pcs, None, Known(self._world.configuration)) if not p.warning
+        ]
+        if errors:
+            return Judged(None, tuple(errors))
+        shape = Shape(pcs)
+        try:
+            backend = self._world.registry.select(shape).backend
+        except SelectionError as e:
+            return Judged(None, (str(e),))
+        if isinstance(backend, Validates):
+            errors = [_sentence(p) for p in backend.validate(shape.pcs) if not p.warning]
+        return Judged(None if errors else shape, tuple(errors))
+
+
+def _sentence(problem: Problem) -> str:
+    return f"{problem} ({problem.remedy})" if problem.remedy else str(problem)
+
+
+def _version(pcs: PodCliqueSet) -> str:
+    """Changes with everything that a shape depends on: the spec, the labels and the annotations, and not the status."""
+    meta = pcs.metadata
+    return f"{meta.generation}/{hash((tuple(sorted(meta.labels.items())), tuple(sorted(meta.annotations.items()))))}"

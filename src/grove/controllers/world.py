@@ -1,0 +1,194 @@
+"""What the controllers see and write: one cache per kind, shared by all of them.
+
+Pods are seen in part, Grove's own kinds as their models, and everything else that Grove makes (Services, autoscalers,
+claims) as `Companion`: metadata to find it by, and its JSON to compare.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from grove.api import (
+    ClusterTopologyBinding,
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueSet,
+    PodGang,
+    codec,
+    labels,
+)
+from grove.api.config import OperatorConfiguration
+from grove.api.pods import Pod
+from grove.runtime.events import EventRecorder, reference
+from grove.runtime.informer import Informer
+from grove.runtime.manager import Manager
+from grove.runtime.objects import ObjectKey, ObjectMeta, Resource, ResourceType
+from grove.schedulers.registry import Registry
+
+PODS = Resource("", "v1", "pods", "Pod")
+SERVICES = Resource("", "v1", "services", "Service")
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+COMPUTE_DOMAINS = Resource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
+
+COMPANIONS = (SERVICES, SERVICE_ACCOUNTS, SECRETS, ROLES, ROLE_BINDINGS, AUTOSCALERS)
+# Kinds that a cluster may not serve.
+OPTIONAL_COMPANIONS = (CLAIMS, COMPUTE_DOMAINS)
+
+MANAGED = f"{labels.MANAGED_BY}={labels.MANAGER}"
+
+
+class Companion(msgspec.Struct, kw_only=True, gc=False):
+    metadata: ObjectMeta
+    kind: str = ""
+    body: bytes = b""
+
+
+def decode_companion(body: bytes) -> Companion:
+    found = _companion.decode(body)
+    found.body = body
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    configuration: OperatorConfiguration
+    registry: Registry
+    recorder: EventRecorder
+    now: Callable[[], datetime]
+    sets: Informer[PodCliqueSet]
+    cliques: Informer[PodClique]
+    groups: Informer[PodCliqueScalingGroup]
+    gangs: Informer[PodGang]
+    topologies: Informer[ClusterTopologyBinding]
+    pods: Informer[Pod]
+    companions: dict[str, Informer[Companion]]
+
+    def warn(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
+        """A warning event on an object, for people."""
+        self.recorder.record(reference(resource, obj), reason, note, action=action, type="Warning")  # type: ignore[arg-type]
+
+    def tell(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
+        self.recorder.record(reference(resource, obj), reason, note, action=action)  # type: ignore[arg-type]
+
+
+def make_world(
+    manager: Manager,
+    configuration: OperatorConfiguration,
+    registry: Registry,
+    recorder: EventRecorder,
+    now: Callable[[], datetime],
+    served: Iterable[ResourceType],
+) -> World:
+    """`served` are those of the optional kinds that this cluster has."""
+    kinds = [*COMPANIONS, *(r for r in OPTIONAL_COMPANIONS if r in served)]
+    return World(
+        configuration=configuration,
+        registry=registry,
+        recorder=recorder,
+        now=now,
+        sets=manager.informer(PodCliqueSet.resource, _decode_set),
+        cliques=manager.informer(
+            PodClique.resource,
+            _decode_clique,
+            indexes={
+                "set": _set_of,
+                "replica": _replica_of,
+                "group": _group_of,
+                "gang": _gang_of,
+                "base": _base_of,
+            },
+        ),
+        groups=manager.informer(
+            PodCliqueScalingGroup.resource, _decode_group, indexes={"set": _set_of, "replica": _replica_of}
+        ),
+        gangs=manager.informer(
+            PodGang.resource, _decode_gang, indexes={"set": _set_of, "replica": _replica_of}
+        ),
+        topologies=manager.informer(ClusterTopologyBinding.resource, _decode_topology),
+        pods=manager.informer(
+            PODS,
+            msgspec.json.Decoder(Pod).decode,
+            labels=MANAGED,
+            indexes={"owner": _owner_of, "gang": _gang_of, "replica": _replica_of, "set": _set_of},
+        ),
+        companions={
+            r.kind: manager.informer(
+                r, decode_companion, labels=MANAGED, indexes={"set": _set_of, "replica": _replica_of}
+            )
+            for r in kinds
+        },
+    )
+
+
+def label(obj: PodClique | PodCliqueScalingGroup | PodGang | Pod | Companion, key: str) -> str:
+    return obj.metadata.labels.get(key, "")
+
+
+_Ours = PodClique | PodCliqueScalingGroup | PodGang | Pod | Companion
+
+
+def replica_index(obj: _Ours) -> int | None:
+    """Which replica of its set an object belongs to; None for what belongs to the set as a whole.
+
+    A label says it; gangs and autoscalers have none, and it stands in their name, after that of the set.
+    """
+    text = label(obj, labels.REPLICA_INDEX)
+    if not text and label(obj, labels.COMPONENT) in (labels.Component.POD_GANG, labels.Component.HPA):
+        text = (obj.metadata.name or "").removeprefix(f"{label(obj, labels.PART_OF)}-").partition("-")[0]
+    return int(text) if text.isdigit() else None
+
+
+def _set_of(obj: _Ours) -> list[ObjectKey]:
+    return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, labels.PART_OF)) else []
+
+
+def _replica_of(obj: _Ours) -> list[tuple[str, str, int]]:
+    index = replica_index(obj)
+    name = label(obj, labels.PART_OF)
+    return [(obj.metadata.namespace or "", name, index)] if name and index is not None else []
+
+
+def _named_by(key: str) -> Callable[[_Ours], list[ObjectKey]]:
+    def keys(obj: _Ours) -> list[ObjectKey]:
+        return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, key)) else []
+
+    return keys
+
+
+_group_of = _named_by(labels.SCALING_GROUP)
+_gang_of = _named_by(labels.POD_GANG)
+_base_of = _named_by(labels.BASE_POD_GANG)
+
+
+def _owner_of(pod: Pod) -> list[str]:
+    return [o.uid for o in pod.metadata.owner_references if o.controller]
+
+
+def _decode_set(body: bytes) -> PodCliqueSet:
+    return codec.decode(body, PodCliqueSet)
+
+
+def _decode_clique(body: bytes) -> PodClique:
+    return codec.decode(body, PodClique)
+
+
+def _decode_group(body: bytes) -> PodCliqueScalingGroup:
+    return codec.decode(body, PodCliqueScalingGroup)
+
+
+def _decode_gang(body: bytes) -> PodGang:
+    return codec.decode(body, PodGang)
+
+
+def _decode_topology(body: bytes) -> ClusterTopologyBinding:
+    return codec.decode(body, ClusterTopologyBinding)
+
+
+_companion = msgspec.json.Decoder(Companion)

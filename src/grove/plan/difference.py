@@ -1,0 +1,76 @@
+"""What must be written so that an object is as desired, and nothing more.
+
+The desired object names only what Grove owns. What others added (labels, annotations, finalizers, fields that the
+server fills in) is left alone, except inside paths that are `ours` as a whole, where what is not desired is removed.
+The result is a JSON merge patch (RFC 7386), or None when there is nothing to do.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Json | None:
+    """`ours` are paths such as `spec.podSpec` that belong to Grove alone."""
+    patch = _objects(observed, desired, "", ours)
+    meta, wanted = observed.get("metadata") or {}, desired.get("metadata") or {}
+    for field, same in (("finalizers", _same_text), ("ownerReferences", _same_owner)):
+        merged = _union(meta.get(field) or [], wanted.get(field) or [], same)
+        patch.get("metadata", {}).pop(field, None)
+        if merged is not None:
+            patch.setdefault("metadata", {})[field] = merged
+    if not patch.get("metadata", True):
+        del patch["metadata"]
+    return patch or None
+
+
+def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) -> Json:
+    patch: Json = {}
+    exclusive = any(path == o or path.startswith(f"{o}.") for o in ours)
+    for key, wanted in desired.items():
+        here = f"{path}.{key}" if path else key
+        found = observed.get(key)
+        if isinstance(wanted, dict) and isinstance(found, dict):
+            inner = _objects(found, wanted, here, ours)
+            if inner:
+                patch[key] = inner
+        elif not _covers(found, wanted, exclusive or here in ours):
+            patch[key] = wanted
+    if exclusive:
+        patch |= dict.fromkeys(observed.keys() - desired.keys())
+    return patch
+
+
+def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
+    """Whether a value is as wanted; items of a list may have more fields than wanted, which the server filled in."""
+    if exclusive:
+        return bool(found == wanted)
+    if isinstance(wanted, list) and isinstance(found, list):
+        return len(found) == len(wanted) and all(
+            _covers(f, w, False) for f, w in zip(found, wanted, strict=True)
+        )
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return all(k in found and _covers(found[k], w, False) for k, w in wanted.items())
+    return bool(found == wanted) or (found is None and wanted in ({}, []))
+
+
+def _union(found: list[Any], wanted: list[Any], same: Any) -> list[Any] | None:
+    """The list with what is missing added; None when nothing is."""
+    missing = [w for w in wanted if not any(same(f, w) for f in found)]
+    if not missing:
+        return None
+    replaced = [f for f in found if not any(_same_uid(f, m) for m in missing)]
+    return [*replaced, *missing]
+
+
+def _same_text(a: Any, b: Any) -> bool:
+    return bool(a == b)
+
+
+def _same_owner(found: Any, wanted: Any) -> bool:
+    return all(found.get(k) == v for k, v in wanted.items())
+
+
+def _same_uid(a: Any, b: Any) -> bool:
+    return isinstance(a, dict) and isinstance(b, dict) and a.get("uid") == b.get("uid")

@@ -1,0 +1,56 @@
+"""When a gang has all its pods, and which pods it names.
+
+Until it is initialized, a gang names no pods; it is initialized at the moment when every clique in it has all its
+pods, each pointing back to the gang, and then it names them all at once. From then on each group is renewed on its own
+as soon as it is complete again, so a gang changes once per scaling or replacement and never names a pod that is not
+there for long: pods that are gone are dropped when their group is next complete.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grove.api.podclique import PodClique
+from grove.api.podgang import NamespacedName, PodGang, PodGroup
+from grove.api.pods import Pod
+from grove.plan.pod_state import is_present
+
+
+@dataclass(frozen=True)
+class GangInit:
+    """`missing` says per group how many pods it lacks; a group without its clique lacks all."""
+
+    groups: list[list[NamespacedName]]
+    missing: dict[str, int]
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
+
+
+def plan_init(
+    gang: PodGang, cliques: Mapping[str, PodClique], pods: Mapping[str, Sequence[Pod]], *, initialized: bool
+) -> GangInit:
+    """`pods` are those that carry the gang's label, by the clique that they belong to."""
+    live = {g.name: [p for p in pods.get(g.name, ()) if is_present(p)] for g in gang.spec.pod_groups}
+    missing = {
+        g.name: lacking
+        for g in gang.spec.pod_groups
+        if (lacking := _lacking(g, cliques.get(g.name), live[g.name]))
+    }
+    if not initialized and missing:
+        return GangInit([[] for _ in gang.spec.pod_groups], missing)
+    groups = [
+        g.pod_references if g.name in missing else _references(live[g.name]) for g in gang.spec.pod_groups
+    ]
+    return GangInit(groups, missing)
+
+
+def _lacking(group: PodGroup, clique: PodClique | None, live: list[Pod]) -> int:
+    if clique is None or clique.metadata.deletion_timestamp is not None:
+        return max(group.min_replicas, 1)
+    return max(clique.spec.replicas - len(live), 0)
+
+
+def _references(live: list[Pod]) -> list[NamespacedName]:
+    found = sorted((p.metadata.namespace or "", p.metadata.name or "") for p in live)
+    return [NamespacedName(namespace=namespace, name=name) for namespace, name in found]

@@ -1,0 +1,129 @@
+"""Which backends there are, and which one a set is for.
+
+Backends register themselves as entry points of the group `grove.schedulers`: `name = "package.module:factory"`.
+A factory takes the settings of its profile (a dict) and gives a backend. A profile in the operator's configuration
+enables the backend that serves its name; without profiles every installed one is enabled.
+
+A set names its backend by the annotation `grove.io/scheduler-backend`, else by the schedulerName of its pods, else it
+gets the default. Nothing is guessed: a name that no enabled backend serves is refused, with the list of those that are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any
+
+import msgspec
+
+from grove.api import labels
+from grove.api.config import Schedulers
+from grove.plan.shape import Shape
+from grove.schedulers.backend import Backend, Matches
+
+GROUP = "grove.schedulers"
+
+Factory = Callable[[dict[str, Any]], Backend]
+
+
+class SelectionError(Exception):
+    """A set whose backend cannot be told."""
+
+
+class ConfigurationError(Exception):
+    """A profile that no installed backend serves, or that its backend does not accept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    backend: Backend
+    scheduler_name: str
+
+
+def installed() -> dict[str, Factory]:
+    """Every backend that is installed, by the name of its entry point."""
+    return {e.name: e.load() for e in entry_points(group=GROUP)}
+
+
+class Registry:
+    """The enabled backends, in the order of the profiles. `selected` is told the name of each that is selected."""
+
+    def __init__(
+        self,
+        schedulers: Schedulers,
+        factories: Mapping[str, Factory] | None = None,
+        *,
+        selected: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self._default = schedulers.default_profile_name
+        self._selected = selected
+        self._by_name: dict[str, Backend] = {}
+        self._cache: dict[tuple[str, str], Selection] = {}
+        known = factories if factories is not None else installed()
+        settings = {p.name: msgspec.json.decode(p.config) if p.config else {} for p in schedulers.profiles}
+        profiles = (
+            schedulers.enabled if schedulers.profiles else [f({}).scheduler_name for f in known.values()]
+        )
+        for profile in profiles:
+            backend = self._make(profile, settings.get(profile, {}), known)
+            if backend.name in self._by_name:
+                raise ConfigurationError(
+                    f"two profiles enable the backend {backend.name!r}: remove one of them"
+                )
+            self._by_name[backend.name] = backend
+
+    @property
+    def backends(self) -> list[Backend]:
+        return list(self._by_name.values())
+
+    def get(self, name: str) -> Backend | None:
+        """A backend by the value of the label `grove.io/scheduler-backend`; None when it is not enabled."""
+        return self._by_name.get(name)
+
+    def select(self, shape: Shape) -> Selection:
+        """The backend of a set. Raises SelectionError."""
+        override = shape.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
+        key = (override, shape.scheduler_name)
+        if key not in self._cache:
+            self._cache[key] = self._select(*key)
+        found = self._cache[key]
+        self._selected(found.backend.name)
+        return found
+
+    def _select(self, override: str, scheduler_name: str) -> Selection:
+        if override:
+            backend = self._by_name.get(override)
+            if backend is None:
+                raise SelectionError(
+                    f"the annotation {labels.SCHEDULER_BACKEND} asks for the backend {override!r}, which is not "
+                    f"enabled; enabled are: {', '.join(self._by_name)}"
+                )
+            return Selection(backend, scheduler_name or backend.scheduler_name)
+        wanted = scheduler_name or self._default
+        matching = [b for b in self._by_name.values() if serves(b, wanted)]
+        if not matching:
+            raise SelectionError(
+                f"no enabled backend serves schedulerName {wanted!r}; enabled are: "
+                + ", ".join(f"{b.name} ({b.scheduler_name})" for b in self._by_name.values())
+            )
+        return Selection(matching[0], wanted)
+
+    def ambiguities(self, scheduler_name: str) -> list[str]:
+        """The backends that all serve a name, when more than one does. The first of them is used."""
+        matching = [b.name for b in self._by_name.values() if serves(b, scheduler_name)]
+        return matching if len(matching) > 1 else []
+
+    @staticmethod
+    def _make(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
+        for factory in factories.values():
+            backend = factory(settings)
+            if serves(backend, profile):
+                return backend
+        raise ConfigurationError(
+            f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
+        )
+
+
+def serves(backend: Backend, scheduler_name: str) -> bool:
+    if isinstance(backend, Matches):
+        return backend.matches(scheduler_name)
+    return scheduler_name == backend.scheduler_name
