@@ -19,6 +19,7 @@ from grove_testbed import components
 from grove_testbed.build import BuildError, NotBuiltError, build, cache_folder, is_built
 from grove_testbed.cluster import Cluster
 from grove_testbed.processes import StartError
+from grove_testbed.schedulers import SCHEDULERS
 from grove_testbed.toolchain import NoGoError
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
@@ -61,21 +62,29 @@ def list_command() -> None:
 def up(
     k8s: Annotated[str, typer.Option(help="Kubernetes minor version")] = components.DEFAULT_K8S,
     name: Annotated[str, typer.Option(help="what `down` calls it")] = "default",
-    scheduler: Annotated[bool, typer.Option(help="run kube-scheduler")] = True,
+    scheduler: Annotated[str, typer.Option(help=f"one of: {', '.join(SCHEDULERS)}, none")] = "kube",
+    nodes: Annotated[int, typer.Option(help="how many fake nodes to join")] = 4,
     detach: Annotated[bool, typer.Option(help="return once it is ready; end it with `down`")] = False,
 ) -> None:
     """Run a cluster until Ctrl-C, or until `grove-testbed down`; builds what is missing first."""
     state = _runs() / name
     if (state / "pid").exists():
         raise StartError(f"Cluster {name} runs already; end it first: grove-testbed down --name {name}")
-    for component in components.select(f"control-plane@{k8s}"):
+    if scheduler not in (*SCHEDULERS, "none"):
+        raise components.UnknownComponentError(
+            f"no scheduler {scheduler}; there are: {', '.join(SCHEDULERS)}"
+        )
+    wanted = components.select(f"control-plane@{k8s}")
+    if scheduler not in ("none", "kube"):
+        wanted += components.select(scheduler)
+    for component in wanted:
         _build(component)
     state.mkdir(parents=True, exist_ok=True)
     (state / "kubeconfig").unlink(missing_ok=True)
     if detach:
-        _detach(k8s, name, state, scheduler=scheduler)
+        _detach(state, ["--k8s", k8s, "--name", name, "--scheduler", scheduler, "--nodes", str(nodes)])
     else:
-        _serve(k8s, state, scheduler=scheduler)
+        _serve(state, k8s, scheduler="" if scheduler == "none" else scheduler, nodes=nodes)
 
 
 @app.command()
@@ -97,14 +106,14 @@ def down(name: Annotated[str, typer.Option(help="the name given to `up`")] = "de
     console.print(f"Cluster {name} is down.")
 
 
-def _serve(k8s: str, state: Path, *, scheduler: bool) -> None:
+def _serve(state: Path, k8s: str, *, scheduler: str, nodes: int) -> None:
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
     (state / "pid").write_text(str(os.getpid()))
     try:
-        with Cluster.start(k8s, scheduler=scheduler) as cluster:
+        with Cluster.start(k8s, scheduler=scheduler, nodes=nodes) as cluster:
             (state / "kubeconfig").symlink_to(cluster.kubeconfig())
             console.print(f"Kubernetes {k8s} is up at {cluster.url}. Logs: {cluster.logs}")
             Console().print(f"export KUBECONFIG={cluster.kubeconfig()}", soft_wrap=True)
@@ -117,13 +126,12 @@ def _serve(k8s: str, state: Path, *, scheduler: bool) -> None:
         (state / "pid").unlink()
 
 
-def _detach(k8s: str, name: str, state: Path, *, scheduler: bool) -> None:
+def _detach(state: Path, options: list[str]) -> None:
     """Starts this same command as a process of its own and waits until it has written its kubeconfig."""
-    command = [sys.executable, "-m", "grove_testbed.cli", "up", "--k8s", k8s, "--name", name]
     log = state / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, "--scheduler" if scheduler else "--no-scheduler"],
+            [sys.executable, "-m", "grove_testbed.cli", "up", *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

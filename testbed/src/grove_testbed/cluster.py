@@ -13,9 +13,10 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +26,10 @@ import yaml
 
 from grove_testbed import flags
 from grove_testbed.build import built
-from grove_testbed.components import DEFAULT_K8S, component
+from grove_testbed.components import DEFAULT_K8S, PROGRAMS, component
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
+from grove_testbed.schedulers import SCHEDULERS, Surroundings
 
 OPERATOR = "system:serviceaccount:grove-system:grove-operator"
 
@@ -39,6 +41,8 @@ IDENTITIES: dict[str, tuple[str, Sequence[str]]] = {
     "user": ("user", ()),
     "controller-manager": ("system:kube-controller-manager", ("system:masters",)),
     "scheduler": ("system:kube-scheduler", ()),
+    "other-scheduler": ("other-scheduler", ("system:masters",)),
+    "kubelet": ("kubelet", ("system:masters",)),
 }
 
 # Counts requests by verb, resource and client; see ``accounting``.
@@ -73,22 +77,26 @@ class Cluster:
         k8s: str = DEFAULT_K8S,
         *,
         controllers: bool = True,
-        scheduler: bool = False,
+        scheduler: str = "",
+        nodes: int | Sequence[Mapping[str, Any]] = 0,
         skip_admission: Sequence[str] = (),
     ) -> Iterator[Cluster]:
         """A cluster of a Kubernetes minor version, for the time of a ``with`` block.
 
         ``controllers`` runs kube-controller-manager (garbage collection, namespaces, service accounts),
-        ``scheduler`` runs kube-scheduler with native gang scheduling on, ``skip_admission`` names admission
-        plugins to leave out. Logs stay on disk if the block fails.
+        ``scheduler`` is a name from ``SCHEDULERS``, ``nodes`` how many fake nodes to join or the nodes
+        themselves (a kubelet serves them), ``skip_admission`` names admission plugins to leave out. Logs stay
+        on disk if the block fails.
         """
         cluster = cls._prepare(k8s)
         try:
             cluster.start_api(controllers=controllers, skip_admission=skip_admission)
             if controllers:
-                cluster.start_beside("kube-controller-manager", flags.kube_controller_manager)
+                cluster.start_controllers()
+            if nodes:
+                cluster.start_machines(nodes)
             if scheduler:
-                cluster.start_beside("kube-scheduler", flags.kube_scheduler)
+                cluster.start_scheduler(scheduler)
             yield cluster
         except BaseException:
             cluster.keep_logs = True
@@ -112,11 +120,40 @@ class Cluster:
         )
         self._wait_for_api()
 
-    def start_beside(self, name: str, arguments: Callable[[str, Path, int], list[str]]) -> None:
-        """Starts a client of the API server and waits for its health check."""
+    def start_controllers(self) -> None:
         (port,) = free_ports(1)
-        process = self._start(name, arguments(self.k8s, self.folder, port))
+        arguments = flags.kube_controller_manager(self.k8s, self.folder, port)
+        process = self._start("kube-controller-manager", arguments)
         process.wait_until(answers_ok(f"https://127.0.0.1:{port}/healthz", self.tls()))
+
+    def start_scheduler(self, name: str) -> None:
+        """Installs a scheduler's kinds and first objects, and runs it."""
+        scheduler = SCHEDULERS[name]
+        if files := scheduler.definition_files():
+            arguments = [f"--filename={file}" for file in files]
+            self.kubectl("create", *arguments)
+            self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *arguments)
+        if scheduler.objects:
+            self.kubectl("create", "--filename=-", stdin=scheduler.objects)
+        around = Surroundings(self.k8s, self.folder, self.kubeconfig("other-scheduler"))
+        for launch in scheduler.launches(around, free_ports(len(scheduler.programs))):
+            process = self._start(launch.program, launch.arguments, launch.environment)
+            tls = self.tls() if launch.health.startswith("https") else None
+            process.wait_until(answers_ok(launch.health, tls))
+
+    def start_machines(self, nodes: int | Sequence[Mapping[str, Any]]) -> None:
+        """Joins fake nodes and runs a kubelet for their pods."""
+        # Imported here: only this part of the testbed needs Grove itself.
+        from grove.sandbox.nodes import nodes as numbered
+
+        from grove_testbed import machines
+
+        file = self.folder / "nodes.json"
+        file.write_text(json.dumps(numbered(nodes) if isinstance(nodes, int) else list(nodes)))
+        command = [sys.executable, "-m", "grove_testbed.machines", str(self.kubeconfig("kubelet")), str(file)]
+        log = self.logs / "machines.log"
+        process = self.processes["machines"] = Process.start("machines", command, log)
+        process.wait_until(lambda: machines.READY in log.read_text())
 
     @property
     def url(self) -> str:
@@ -190,9 +227,12 @@ class Cluster:
         cluster._write_configuration()
         return cluster
 
-    def _start(self, name: str, arguments: Sequence[str]) -> Process:
-        program = built(component(name, "" if name == "etcd" else self.k8s))
-        process = Process.start(name, [str(program), *arguments], self.logs / f"{name}.log")
+    def _start(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
+    ) -> Process:
+        program = built(component(name, self.k8s if PROGRAMS[name][0] == "kubernetes" else ""))
+        command = [str(program), *arguments]
+        process = Process.start(name, command, self.logs / f"{name}.log", environment)
         self.processes[name] = process
         return process
 

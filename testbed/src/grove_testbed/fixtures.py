@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -34,23 +35,17 @@ def k8s(pytestconfig: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def cluster(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A control plane with controllers and kube-scheduler, shared by the tests of a run."""
-    yield from started(request, k8s, scheduler=True)
+    yield from started(request, k8s, scheduler="kube")
 
 
-def started(
-    request: pytest.FixtureRequest,
-    k8s: str,
-    *,
-    controllers: bool = True,
-    scheduler: bool = False,
-    skip_admission: tuple[str, ...] = (),
-) -> Iterator[Cluster]:
-    """The body of a cluster fixture: skips if it is not built, keeps the logs if a test of the run failed."""
+def started(request: pytest.FixtureRequest, k8s: str, **options: Any) -> Iterator[Cluster]:
+    """The body of a cluster fixture; the options are those of ``Cluster.start``.
+
+    Skips if something is not built; keeps the logs if a test of the run failed.
+    """
     try:
-        with Cluster.start(
-            k8s, controllers=controllers, scheduler=scheduler, skip_admission=skip_admission
-        ) as cluster:
+        with Cluster.start(k8s, **options) as cluster:
             yield cluster
-            cluster.keep_logs = request.session.testsfailed > 0  # else they go with the cluster
+            cluster.keep_logs = request.session.testsfailed > 0
     except NotBuiltError as missing:
         pytest.skip(str(missing))

@@ -98,7 +98,7 @@ def kube_apiserver(
 def kube_controller_manager(minor: str, folder: Path, port: int) -> list[str]:
     return [
         f"--kubeconfig={folder}/controller-manager.kubeconfig",
-        *_serving(folder, port),
+        *serving(folder, port),
         "--leader-elect=false",
         # Fake nodes send no heartbeats.
         "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
@@ -113,12 +113,13 @@ def kube_controller_manager(minor: str, folder: Path, port: int) -> list[str]:
 def kube_scheduler(minor: str, folder: Path, port: int) -> list[str]:
     return [
         f"--config={folder}/scheduler.yaml",
-        *_serving(folder, port),
+        *serving(folder, port),
         *_gates(GANGS[minor].scheduler_gates),
     ]
 
 
-def _serving(folder: Path, port: int) -> list[str]:
+def serving(folder: Path, port: int) -> list[str]:
+    """Health and metrics over TLS, as all programs built on Kubernetes' libraries take it."""
     return [
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",

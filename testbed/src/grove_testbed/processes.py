@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,20 +27,28 @@ class Process:
     name: str
     command: Sequence[str]
     log: Path
+    environment: Mapping[str, str]
     popen: subprocess.Popen[bytes]
 
     @classmethod
-    def start(cls, name: str, command: Sequence[str], log: Path) -> Process:
+    def start(
+        cls, name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    ) -> Process:
+        """``environment`` comes on top of our own."""
         leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid())]
         with log.open("ab") as output:
             popen = subprocess.Popen(
-                [*leash, *command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                [*leash, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=os.environ | dict(environment or {}),
             )
-        return cls(name, command, log, popen)
+        return cls(name, command, log, environment or {}, popen)
 
     def restarted(self) -> Process:
         """The same program again, after ``kill``; it goes on in the same log."""
-        return Process.start(self.name, self.command, self.log)
+        return Process.start(self.name, self.command, self.log, self.environment)
 
     def wait_until(self, ready: Callable[[], bool], seconds: float = 90) -> None:
         """Waits for a condition that only this process can bring about."""
