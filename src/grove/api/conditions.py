@@ -58,6 +58,7 @@ class Reason:
     POD_DISRUPTED = "PodDisrupted"
     # BackendSynced
     BACKEND_IN_SYNC = "InSyncWithScheduler"
+    WEAKER_THAN_ASKED = "WeakerThanAsked"
     BACKEND_FAILED = "BackendFailed"
     REFUSED_BY_BACKEND = "RefusedByBackend"
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"

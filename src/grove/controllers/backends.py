@@ -4,9 +4,10 @@ Objects are created, updated and pruned by their difference; one that somebody e
 that fails, refuses a gang, or whose kinds the cluster does not serve says so on the gang, and disturbs no other.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 import structlog
@@ -14,18 +15,21 @@ import structlog
 from grove.api import PodGang, codec, labels
 from grove.api.conditions import Reason
 from grove.controllers.apply import Applier
+from grove.controllers.discovery import fields_of, is_kept
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
 from grove.plan.shape import owner_reference
-from grove.runtime.batch import for_each
 from grove.runtime.cache import Change
 from grove.runtime.errors import RequestError
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, key_of, uid_of
-from grove.schedulers.backend import Backend, ObjectKind, Refusal, SchedulerObject, Served
+from grove.schedulers.backend import Backend, ObjectKind, Probes, Promises, Refusal, SchedulerObject, Served
 
 log = structlog.get_logger(__name__)
+
+# Clusters are upgraded under a running operator; nothing waits for this.
+ASK_AGAIN_AFTER = 300.0
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,12 @@ class Backends:
     """The backends that run in this process, with a cache of what each of their kinds has in the cluster."""
 
     def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
+        self._client = manager.client
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
+        self._fields: dict[ObjectKind, frozenset[str]] = {}
+        self._kept: dict[str, frozenset[str]] = {}
         for backend in self._backends.values():
             for kind in backend.kinds:
                 self._objects[kind] = manager.informer(
@@ -65,34 +72,46 @@ class Backends:
         for informer in self._objects.values():
             informer.cache.subscribe(note)
 
-    async def when_served(self, wake_all: Callable[[], None]) -> None:
-        """Calls `wake_all` each time a kind becomes known: gangs may have waited for it."""
-        outcomes = await for_each(self._objects.values(), lambda informer: _announce(informer, wake_all))
-        for outcome in outcomes:
-            if outcome.error is not None:
-                raise outcome.error
+    async def follow_cluster(self, wake_all: Callable[[], None]) -> NoReturn:
+        """Learns what the cluster serves, now and whenever it changes; then calls `wake_all`. Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for kind in self._objects:
+                group.create_task(self._follow(kind, wake_all))
+            while True:
+                await self._ask(wake_all)
+                await asyncio.sleep(ASK_AGAIN_AFTER)
 
     def needs_nothing(self, gang: PodGang) -> bool:
         """Whether the gang's backend runs here and the gang needs no object of it."""
         backend = self.here(gang)
         try:
-            return backend is not None and not backend.translate(gang, self._served(backend))
+            return backend is not None and not backend.translate(gang, self.served(backend))
         except Exception:  # said by `sync`, which calls the same
             return False
+
+    def served(self, backend: Backend) -> Served:
+        known = {
+            k: self._fields[k]
+            for k in backend.kinds
+            if k in self._fields and self._objects[k].synced.is_set()
+        }
+        return Served(known, self._kept.get(backend.name, frozenset()))
 
     async def sync(self, gang: PodGang) -> Synced:
         """Never raises for what concerns one gang: the answer says what is wrong."""
         backend = self.here(gang)
         if backend is None:
             raise ValueError(f"the backend of PodGang {key_of(gang)} does not run in this process")
-        missing = [k for k in backend.kinds if not self._objects[k].synced.is_set()]
-        if missing:
-            return self._not_served(backend, missing)
         try:
-            wanted = backend.translate(gang, self._served(backend))
+            served = self.served(backend)
+            wanted = backend.translate(gang, served)
+            missing = [o.kind for o in wanted if o.kind not in served]
+            if missing:
+                return self._not_served(missing)
             for wanted_object in wanted:
                 await self._ensure(gang, wanted_object)
             await self._prune(gang, backend, wanted)
+            shortfall = backend.shortfall(gang, served) if isinstance(backend, Promises) else ""
         except Refusal as e:
             return Synced(False, Reason.REFUSED_BY_BACKEND, str(e))
         except RequestError as e:
@@ -102,6 +121,8 @@ class Backends:
             return Synced(
                 False, Reason.BACKEND_FAILED, f"defect in the backend {backend.name}: {describe(e)}", e
             )
+        if shortfall:
+            return Synced(True, Reason.WEAKER_THAN_ASKED, shortfall)
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
         return Synced(True, Reason.BACKEND_IN_SYNC, names or f"the backend {backend.name} needs no object")
 
@@ -112,6 +133,23 @@ class Backends:
             for i in self._objects.values()
             for o in i.cache.by_index("owner", uid_of(gang))
         ]
+
+    async def _follow(self, kind: ObjectKind, wake_all: Callable[[], None]) -> None:
+        """A kind that was not served may become so: its scheduler is being installed."""
+        await self._objects[kind].synced.wait()
+        await self._ask(wake_all)
+
+    async def _ask(self, wake_all: Callable[[], None]) -> None:
+        """Asks which fields the served kinds have and which probes are kept; wakes the gangs if the answer is new."""
+        served = [k for k, informer in self._objects.items() if informer.synced.is_set()]
+        fields = {k: await fields_of(self._client, k) for k in served}
+        kept: dict[str, frozenset[str]] = {}
+        for backend in self._backends.values():
+            probes = backend.probes if isinstance(backend, Probes) else ()
+            kept[backend.name] = frozenset([p.name for p in probes if await is_kept(self._client, p)])
+        if (fields, kept) != (self._fields, self._kept):
+            self._fields, self._kept = fields, kept
+            wake_all()
 
     async def _ensure(self, gang: PodGang, wanted: SchedulerObject) -> None:
         metadata = dict(wanted.body["metadata"])
@@ -136,20 +174,12 @@ class Backends:
                 if (kind, found.metadata.name) not in kept and found.metadata.deletion_timestamp is None:
                     await informer.objects.delete(key_of(found), uid=uid_of(found))
 
-    def _served(self, backend: Backend) -> Served:
-        return Served({k: frozenset() for k in backend.kinds if self._objects[k].synced.is_set()})
-
-    def _not_served(self, backend: Backend, missing: list[ObjectKind]) -> Synced:
+    def _not_served(self, missing: list[ObjectKind]) -> Synced:
         kinds = ", ".join(f"{k.kind} ({k.api_version})" for k in missing)
         trouble = next((t for k in missing if (t := self._objects[k].trouble) is not None), None)
         why = f": {describe(trouble)}" if trouble is not None else ""
         message = f"the cluster does not serve {kinds}{why}; install the scheduler, or choose another one"
         return Synced(False, Reason.SCHEDULER_NOT_INSTALLED, message)
-
-
-async def _announce(informer: Informer[Companion], wake_all: Callable[[], None]) -> None:
-    await informer.synced.wait()
-    wake_all()
 
 
 def _owner_of(obj: Companion) -> list[str]:

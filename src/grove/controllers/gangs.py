@@ -11,7 +11,7 @@ writer. Where the backend runs as its own deployment, each process does its half
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 
@@ -72,14 +72,14 @@ class GangController:
         self._backends.on_change(made.queue.add)
         return made
 
-    async def watch_backends(self, controller: Controller[ObjectKey]) -> None:
-        """Looks at all gangs again when a scheduler's kinds become known. Runs until all are."""
+    async def follow_cluster(self, controller: Controller[ObjectKey]) -> NoReturn:
+        """Looks at all gangs again when the cluster serves more or less than before. Until cancelled."""
 
         def wake_all() -> None:
             for gang in self._world.gangs.cache:
                 controller.queue.add(key_of(gang))
 
-        await self._backends.when_served(wake_all)
+        await self._backends.follow_cluster(wake_all)
 
     async def reconcile(self, key: ObjectKey) -> None:
         gang = self._world.gangs.cache.get(key)

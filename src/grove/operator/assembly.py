@@ -69,7 +69,7 @@ class Operator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._gangs.watch_backends(self._gang_queue))
+            watching = group.create_task(self._gangs.follow_cluster(self._gang_queue))
             await self.manager.run(stop)
             watching.cancel()
 

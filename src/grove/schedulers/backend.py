@@ -55,18 +55,33 @@ class SchedulerObject:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the cluster serves of the kinds that a backend asked about: `fields` are paths such as `spec.minMember`.
+    """What the cluster serves of the kinds that a backend asked about.
 
-    A kind that is not in `fields` is not served; one without a published schema has no fields.
+    `fields` are paths such as `spec.minMember`, per kind; a kind that is not in it is not served. `kept` are the names
+    of the backend's probes whose field the server kept.
     """
 
     fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
     def __contains__(self, kind: ObjectKind) -> bool:
         return kind in self.fields
 
     def has(self, kind: ObjectKind, path: str) -> bool:
         return path in self.fields.get(kind, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question that only the server can answer: would it keep this field, or drop it in silence?
+
+    `body` is created as a dry run in the namespace `default`; the probe is kept when the answer has a value at `path`.
+    """
+
+    name: str
+    kind: ObjectKind
+    body: Json
+    path: str
 
 
 class Backend(Protocol):
@@ -82,7 +97,10 @@ class Backend(Protocol):
     """The scheduling gate that holds the pods of this backend."""
 
     kinds: Sequence[ObjectKind]
-    """The kinds that `translate` may return, in the order in which they are created; deleted in reverse."""
+    """The kinds that `translate` may return, in the order in which they are created; deleted in reverse.
+
+    A cluster need not serve them all: `translate` sees which it does. One that is returned and not served is reported.
+    """
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         """The objects that this gang needs, which may be none.
@@ -113,6 +131,14 @@ class Refusal(Exception):  # noqa: N818
 class Matches(Protocol):
     def matches(self, scheduler_name: str) -> bool:
         """Whether pods with this schedulerName are for this backend. Without this method: only its own name."""
+        ...
+
+
+@runtime_checkable
+class Probes(Protocol):
+    @property
+    def probes(self) -> Sequence[Probe]:
+        """Asked when the operator starts, when a kind becomes served, and now and then: clusters are upgraded."""
         ...
 
 
