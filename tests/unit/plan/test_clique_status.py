@@ -170,7 +170,7 @@ def test_messages_say_what_is_missing() -> None:
 
 def test_what_others_wrote_stays() -> None:
     had = stored(WORKER, conditions=[condition("Theirs")], observed_generation=1)
-    assert [c.type for c in status(of=had).conditions][0] == "Theirs"
+    assert status(of=had).conditions[0] == condition("Theirs")
 
 
 def test_a_clique_is_updated_when_its_minimum_of_new_pods_works() -> None:

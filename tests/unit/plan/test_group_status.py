@@ -94,8 +94,10 @@ def test_a_group_without_cliques_yet() -> None:
     assert breached(found) == (
         "True",
         "InsufficientAvailablePodCliqueScalingGroupReplicas",
-        "0 of 3 copies have their minimum; the gang needs 2; train-0-g-0-lead is not there; "
-        "train-0-g-1-lead is not there; train-0-g-2-lead is not there",
+        (
+            "0 of 3 copies have their minimum; the gang needs 2; train-0-g-0-lead is not there; "
+            "train-0-g-1-lead is not there; train-0-g-2-lead is not there"
+        ),
     )
 
 
