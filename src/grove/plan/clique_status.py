@@ -93,18 +93,24 @@ class _Count:
 
 
 def _count(pods: Sequence[Pod], target_hash: str | None) -> _Count:
-    present = [p for p in pods if is_present(p)]
-    return _Count(
-        present=len(present),
-        ready=sum(map(is_ready, present)),
-        scheduled=sum(map(is_scheduled, present)),
-        gated=sum(map(is_gated, present)),
-        failing=sum(map(is_failing, present)),
-        unready=sum(map(is_unready, present)),
-        updated=None
-        if target_hash is None
-        else sum(p.metadata.labels.get(labels.POD_TEMPLATE_HASH) == target_hash for p in present),
-    )
+    n = _Count(updated=None if target_hash is None else 0)
+    for pod in pods:
+        if not is_present(pod):
+            continue
+        n.present += 1
+        if n.updated is not None and pod.metadata.labels.get(labels.POD_TEMPLATE_HASH) == target_hash:
+            n.updated += 1
+        if is_scheduled(pod):
+            n.scheduled += 1
+        elif is_gated(pod):
+            n.gated += 1
+        if is_ready(pod):
+            n.ready += 1
+        elif is_failing(pod):
+            n.failing += 1
+        elif is_unready(pod):
+            n.unready += 1
+    return n
 
 
 def _target_hash(clique: PodClique, old: PodCliqueStatus) -> str | None:

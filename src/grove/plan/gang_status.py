@@ -85,7 +85,7 @@ class _Group:
             present=len(present),
             scheduled=sum(map(is_scheduled, present)),
             ready=sum(is_ready(p) or is_finished(p) for p in present),
-            failing=sum(is_scheduled(p) and is_failing(p) for p in present),
+            failing=sum(is_failing(p) and not is_ready(p) for p in present),
             finished=sum(map(is_finished, present)),
             dead=sum(map(is_dead, pods)),
         )

@@ -28,15 +28,11 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_dead(pod: Pod) -> bool:
-    return (
-        pod.status.phase in ("Failed", "Succeeded")
-        and not is_finished(pod)
-        and pod.metadata.deletion_timestamp is None
-    )
+    return pod.status.phase in _ENDED and not is_terminating(pod) and not is_finished(pod)
 
 
 def is_present(pod: Pod) -> bool:
-    return not is_terminating(pod) and not is_dead(pod)
+    return not is_terminating(pod) and (pod.status.phase not in _ENDED or is_finished(pod))
 
 
 def is_scheduled(pod: Pod) -> bool:
@@ -54,18 +50,15 @@ def is_ready(pod: Pod) -> bool:
 
 
 def is_failing(pod: Pod) -> bool:
-    status = pod.status
-    return not is_ready(pod) and (
-        _failed(status.init_container_statuses) or _failed(status.container_statuses)
+    """Of a pod that is not ready."""
+    return not is_finished(pod) and (
+        _failed(pod.status.init_container_statuses) or _failed(pod.status.container_statuses)
     )
 
 
 def is_unready(pod: Pod) -> bool:
-    return (
-        not is_ready(pod)
-        and not is_failing(pod)
-        and any(c.started and not c.ready for c in pod.status.container_statuses)
-    )
+    """Of a pod that is neither ready nor failing."""
+    return any(c.started and not c.ready for c in pod.status.container_statuses)
 
 
 def disruption(pod: Pod) -> PodCondition | None:
@@ -79,6 +72,9 @@ def condition(pod: Pod, kind: str) -> PodCondition | None:
         if found.type == kind:
             return found
     return None
+
+
+_ENDED = ("Failed", "Succeeded")
 
 
 def _says(pod: Pod, kind: str, status: str) -> bool:

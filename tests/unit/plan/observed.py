@@ -53,6 +53,7 @@ _CONTAINERS = {
     "ready": ContainerStatus(ready=True, started=True),
     "unready": ContainerStatus(ready=False, started=True),
     "failing": _CRASHED,
+    "finished": _CRASHED,  # and succeeded at the second attempt
 }
 STATES = ["gated", "pending", "starting", "ready", "unready", "failing", "failed", "succeeded", "finished"]
 
