@@ -31,6 +31,7 @@ ABSENT = Absent()
 class Node:
     types: tuple[str, ...] = ()
     format: str = ""
+    format_name: str = ""
     nullable: bool = False
     default: Any = ABSENT
 
@@ -93,6 +94,7 @@ def parse(schema: Schema, where: str = "openAPIV3Schema") -> Node:
     node = Node(
         types=types,
         format=format_,
+        format_name=schema.get("format", ""),
         nullable=bool(schema.get("nullable")),
         default=schema.get("default", ABSENT),
         properties={

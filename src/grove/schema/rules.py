@@ -66,7 +66,12 @@ def compile_rules(node: Node, where: str = "openAPIV3Schema", *, is_root: bool =
     )
     items = compile_rules(node.items, f"{where}.items") if node.items else None
     rules = [
-        _compile(rule, f"{where}.x-kubernetes-validations[{i}]")
+        _compile(
+            rule,
+            node,
+            f"{where}.x-kubernetes-validations[{i}]",
+            is_resource=is_root or node.embedded_resource,
+        )
         for i, rule in enumerate(node.rules)
         if rule.get("rule", "").strip()
     ]
@@ -148,14 +153,17 @@ def _plain_error(error: object) -> str:
     return text.partition(": ")[2] or text
 
 
-def _compile(rule: Mapping[str, Any], where: str) -> Rule:
+def _compile(rule: Mapping[str, Any], node: Node, where: str, *, is_resource: bool) -> Rule:
     text = rule["rule"].strip()
+    message_text = (rule.get("messageExpression") or "").strip()
+    for word, expression in (("rule", text), ("messageExpression", message_text)):
+        if unknown := undefined_field(expression, node, is_resource=is_resource):
+            raise SchemaError(f"{where}.{word}: compilation failed: undefined field '{unknown}'")
     optional_old = bool(rule.get("optionalOldSelf"))
     uses_old = not _compiles(text)
     program = _program(text, uses_old, optional_old, f"{where}.rule")
     if program.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
         raise SchemaError(f"{where}.rule: cel expression must evaluate to a bool")
-    message_text = (rule.get("messageExpression") or "").strip()
     message_program = None
     if message_text:
         message_uses_old = not _compiles(message_text)
@@ -199,6 +207,37 @@ def _program(text: str, uses_old: bool, optional_old: bool, where: str) -> cel.E
             "that grove.schema.cel_library does not offer yet."
         ) from error
 
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"' + "|" + r"'(?:[^'\\]|\\.)*'")
+_SELECTION = re.compile(r"\b(?:self|oldSelf)((?:\s*\.\s*[A-Za-z_]\w*(?!\w|\s*\())+)")
+
+
+def undefined_field(expression: str, node: Node, *, is_resource: bool) -> str:
+    """The first field that is selected from `self` or `oldSelf` and not declared; empty if there is none.
+
+    The library cannot check types against a schema, so this reads the plain chains (`self.spec.replicas`) only.
+    """
+    for found in _SELECTION.finditer(_STRING.sub('""', expression)):
+        here, at_resource = node, is_resource
+        for name in (part.strip() for part in found[1].split(".")[1:]):
+            if here.types != ("object",) or here.additional is not None:
+                break
+            fields = {escape(field): child for field, child in here.properties.items()}
+            if at_resource:
+                fields |= _META_FIELDS
+            if name not in fields:
+                return name
+            here = fields[name]
+            at_resource = here.embedded_resource
+    return ""
+
+
+_TEXT = Node(types=("string",))
+_META_FIELDS: dict[str | None, Node] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": Node(types=("object",), properties={"name": _TEXT, "generateName": _TEXT}),
+}
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\['((?:[^'\\]|\\.)*)'\]")
 

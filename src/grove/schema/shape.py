@@ -10,6 +10,11 @@ from grove.schema.errors import Path
 from grove.schema.node import ABSENT, Node
 
 _META = frozenset(("apiVersion", "kind", "metadata"))
+_IDENTITY = {"name", "generateName", "namespace", "uid", "resourceVersion", "generation", "selfLink"}
+_TIMES = {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}
+_OBJECT_META = (
+    _IDENTITY | _TIMES | {"labels", "annotations", "ownerReferences", "finalizers", "managedFields"}
+)
 
 
 def prune(node: Node, value: Any, unknown: list[Path], path: Path = (), *, is_root: bool = False) -> Any:
@@ -32,7 +37,7 @@ def prune(node: Node, value: Any, unknown: list[Path], path: Path = (), *, is_ro
     kept = {}
     for name, sub in value.items():
         if is_resource and name in _META:
-            kept[name] = sub
+            kept[name] = sub if is_root else _prune_embedded(name, sub, unknown, path)
         elif (child := node.child(name)) is not None:
             kept[name] = prune(child, sub, unknown, (*path, name))
         elif node.preserve_unknown:
@@ -42,6 +47,14 @@ def prune(node: Node, value: Any, unknown: list[Path], path: Path = (), *, is_ro
         else:
             unknown.append((*path, name))
     return kept
+
+
+def _prune_embedded(name: str, value: Any, unknown: list[Path], path: Path) -> Any:
+    """The metadata of a resource inside another; that of the root is the server's own business."""
+    if name != "metadata" or not isinstance(value, dict):
+        return value
+    unknown.extend((*path, name, field) for field in value if field not in _OBJECT_META)
+    return {field: sub for field, sub in value.items() if field in _OBJECT_META}
 
 
 def _strip(value: Any, unknown: list[Path], path: Path) -> Any:

@@ -6,13 +6,14 @@ checked: the cost of CEL rules.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from grove.schema.correlation import same
 from grove.schema.errors import FieldError, Key, Path, Reason
 from grove.schema.node import ABSENT, Node, SchemaError, parse
 from grove.schema.regex import matcher
-from grove.schema.rules import compile_rules
+from grove.schema.rules import Ruled, compile_rules
 from grove.schema.shape import prune
 from grove.schema.values import check_value
 
@@ -53,10 +54,10 @@ def check_schema(schema: Json, path: Path = ("openAPIV3Schema",)) -> list[FieldE
         return errors
     try:
         node = parse(schema)
-        compile_rules(node, is_root=True)
+        ruled = compile_rules(node, is_root=True)
     except SchemaError as error:
         return [FieldError(Reason.INVALID, path, "", str(error))]
-    return [*_check_defaults(node, path)]
+    return [*_check_defaults(node, path), *(_check_correlation(ruled, path) if ruled else ())]
 
 
 def _check(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
@@ -85,7 +86,9 @@ def _check(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
             if "default" in additional:
                 yield _forbidden((*path, "additionalProperties", "default"), "must not be set")
     for nested, where in _junctors(schema, path):
-        yield from _check_nested(nested, schema, where, path)
+        yield from _check_nested(nested, where)
+        if level == "root":
+            yield from _check_completeness(nested, schema, where, path)
 
 
 def _check_keywords(schema: Json, path: Path) -> Iterator[FieldError]:
@@ -227,26 +230,58 @@ def _junctors(schema: Json, path: Path) -> Iterator[tuple[Json, Path]]:
         yield schema["not"], (*path, "not")
 
 
-def _check_nested(nested: Json, spine: Json | None, path: Path, spine_path: Path) -> Iterator[FieldError]:
-    """Value validations may not declare anything: what they speak of must be declared on the spine."""
-    if spine is None:
-        place = FieldError(Reason.REQUIRED, path).field
-        yield FieldError(Reason.REQUIRED, spine_path, detail=f"because it is defined in {place}")
-        return
+def _check_nested(nested: Json, path: Path) -> Iterator[FieldError]:
+    """Value validations may not declare anything."""
     for word, detail in _NESTED_FORBIDDEN.items():
         if nested.get(word) not in (None, "", False, [], ()):
             yield _forbidden((*path, word), detail)
     if isinstance(nested.get("items"), Mapping):
-        items = spine.get("items")
-        yield from _check_nested(nested["items"], items, (*path, "items"), (*spine_path, "items"))
+        yield from _check_nested(nested["items"], (*path, "items"))
+    for name, sub in (nested.get("properties") or {}).items():
+        if name == "metadata":
+            yield _forbidden((*path, "properties", Key(name)), "must not be specified in a nested context")
+        yield from _check_nested(sub, (*path, "properties", Key(name)))
+    for sub, where in _junctors(nested, path):
+        yield from _check_nested(sub, where)
+
+
+def _check_completeness(
+    nested: Json, declared: Json | None, path: Path, declared_path: Path
+) -> Iterator[FieldError]:
+    """What value validations speak of must be declared. As in the real server, only those of the root are checked."""
+    if declared is None:
+        place = FieldError(Reason.REQUIRED, path).field
+        yield FieldError(Reason.REQUIRED, declared_path, detail=f"because it is defined in {place}")
+        return
+    if isinstance(nested.get("items"), Mapping):
+        items = declared.get("items")
+        yield from _check_completeness(nested["items"], items, (*path, "items"), (*declared_path, "items"))
     for name, sub in (nested.get("properties") or {}).items():
         step: Path = ("properties", Key(name))
-        if name == "metadata":
-            yield _forbidden((*path, *step), "must not be specified in a nested context")
-        declared = (spine.get("properties") or {}).get(name)
-        yield from _check_nested(sub, declared, (*path, *step), (*spine_path, *step))
+        found = (declared.get("properties") or {}).get(name)
+        yield from _check_completeness(sub, found, (*path, *step), (*declared_path, *step))
     for sub, where in _junctors(nested, path):
-        yield from _check_nested(sub, spine, where, spine_path)
+        yield from _check_completeness(sub, declared, where, declared_path)
+
+
+def _check_correlation(ruled: Ruled, path: Path, within: Path | None = None) -> Iterator[FieldError]:
+    """A rule about the past needs a past: items of a list have one only if the list is a map."""
+    for i, rule in enumerate(ruled.rules):
+        field = (*path, "x-kubernetes-validations", i)
+        if rule.uses_old and within is not None and not rule.optional_old:
+            place = FieldError(Reason.INVALID, within).field
+            detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place}"
+            yield FieldError(Reason.INVALID, (*field, "rule"), rule.text, detail)
+        if rule.optional_old and not rule.uses_old:
+            detail = "may not be set if oldSelf is not used in rule"
+            yield FieldError(Reason.INVALID, (*field, "optionalOldSelf"), True, detail)
+    for name, child in ruled.properties.items():
+        yield from _check_correlation(child, (*path, "properties", Key(name)), within)
+    if ruled.additional is not None:
+        yield from _check_correlation(ruled.additional, (*path, "additionalProperties"), within)
+    if ruled.items is not None:
+        lost = within or (None if ruled.node.list_type == "map" else path)
+        yield from _check_correlation(ruled.items, (*path, "items"), lost)
 
 
 def _check_defaults(node: Node, path: Path) -> Iterator[FieldError]:
@@ -254,7 +289,8 @@ def _check_defaults(node: Node, path: Path) -> Iterator[FieldError]:
         unknown: list[Path] = []
         if not same(prune(node, node.default, unknown), node.default):
             yield FieldError(Reason.INVALID, (*path, "default"), node.default, "must not have unknown fields")
-        yield from check_value(node, node.default, path=(*path, "default"))
+        for error in check_value(node, node.default):
+            yield replace(error, path=(*path, "default", *error.path))
     for name, child in node.properties.items():
         yield from _check_defaults(child, (*path, "properties", Key(name)))
     if node.items is not None:

@@ -74,7 +74,7 @@ def _check_string(node: Node, text: str, path: Path) -> Iterator[FieldError]:
     elif node.pattern_test is not None and not node.pattern_test(text):
         yield FieldError(Reason.INVALID, path, text, _body(path, f"should match '{node.pattern}'"))
     if node.format_test is not None and not node.format_test(text):
-        detail = _body(path, f"must be of type {node.format}: {quote(text)}")
+        detail = _body(path, f"must be of type {node.format_name}: {quote(text)}")
         yield FieldError(Reason.TYPE_INVALID, path, text, detail)
 
 
@@ -84,7 +84,7 @@ _INTEGERS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
 def _check_number(node: Node, number: int | float, path: Path) -> Iterator[FieldError]:
     if node.types == ("integer",):
         limit = _INTEGERS[node.format]
-        if not -limit <= number < limit:
+        if not (-limit <= number < limit and number == int(number)):
             form = f"with format {node.format}" if node.format else "(default format)"
             detail = f"Checked value must be of type integer {form} in {_place(path)}"
             yield FieldError(Reason.INVALID, (), "", detail)

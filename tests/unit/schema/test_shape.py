@@ -59,8 +59,8 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         pytest.param(
             obj({"template": obj({"spec": obj({"a": STRING})}, **{"x-kubernetes-embedded-resource": True})}),
             {"template": {"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}, "spec": {"b": 1}, "z": 1}},
-            {"template": {"apiVersion": "v1", "kind": "K", "metadata": {"x": 1}, "spec": {}}},
-            ["template.spec.b", "template.z"],
+            {"template": {"apiVersion": "v1", "kind": "K", "metadata": {}, "spec": {}}},
+            ["template.metadata.x", "template.spec.b", "template.z"],
             id="an embedded resource keeps its type and metadata",
         ),
         pytest.param(

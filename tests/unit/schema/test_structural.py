@@ -56,10 +56,10 @@ def test_a_structural_schema_has_no_errors() -> None:
             ".properties[a].anyOf[0].type: Forbidden: must be empty to be structural",
         ),
         (
-            root(a={"type": "object", "allOf": [{"properties": {"b": {"enum": ["x"]}}}]}),
+            {"type": "object", "allOf": [{"properties": {"b": {"enum": ["x"]}}}]},
             (
-                ".properties[a].properties[b]: Required value: because it is defined in "
-                "openAPIV3Schema.properties[a].allOf[0].properties[b]"
+                ".properties[b]: Required value: because it is defined in "
+                "openAPIV3Schema.allOf[0].properties[b]"
             ),
         ),
         (
@@ -93,10 +93,7 @@ def test_a_structural_schema_has_no_errors() -> None:
         ),
         (
             root(a={"type": "integer", "default": "x"}),
-            (
-                '.properties[a].default: Invalid value: "string": '
-                'openAPIV3Schema.properties[a].default in body must be of type integer: "string"'
-            ),
+            ('.properties[a].default: Invalid value: "string":  in body must be of type integer: "string"'),
         ),
         (
             root(a={"type": "object", "properties": {"b": STRING}, "default": {"c": 1}}),
@@ -143,3 +140,12 @@ def test_a_rule_that_does_not_compile_is_an_error_of_the_schema() -> None:
     schema = root(a={**STRING, "x-kubernetes-validations": [{"rule": "self ++"}]})
     (error,) = check_schema(schema)
     assert "x-kubernetes-validations[0].rule: compilation failed" in error.detail
+
+
+def test_a_rule_about_the_past_needs_items_that_have_one() -> None:
+    item = {**STRING, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
+    (error,) = check_schema(root(a={"type": "array", "items": item}))
+    assert str(error) == (
+        'openAPIV3Schema.properties[a].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": '
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within openAPIV3Schema.properties[a]"
+    )
