@@ -3,8 +3,8 @@
     faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_answer=0.02, watch_break=0.1))
     client = Client(faults.transport(server))
 
-Every decision is one draw from one generator, so a seed reproduces a run as long as the requests come in the
-same order, which virtual time guarantees. `faults.next(...)` plans a fault for one request instead of leaving it
+Every decision is one draw from one generator, and the runtime's own dice (the jitter of its waits) start from the
+same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead of leaving it
 to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
 """
 
@@ -69,6 +69,7 @@ class Faults:
         self.log: list[str] = []
         self.active = True
         self._dice = random.Random(seed)
+        random.seed(seed)
         self._planned: list[tuple[Callable[[Request], bool], Fault]] = []
 
     def transport(self, inner: Transport) -> "FaultyTransport":
