@@ -4,8 +4,8 @@
     client = Client(faults.transport(server))
 
 Every decision is one draw from one generator, and the runtime's own dice (the jitter of its waits) start from the
-same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead of leaving it
-to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
+same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead of
+leaving it to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
 """
 
 import asyncio
