@@ -1,7 +1,8 @@
 """Names that would meet: two cliques or two claims of a set that would get the same name in the cluster.
 
-Names are joined with indices by dashes, so a clique `decode-0-worker` and the clique `worker` in a scaling group `decode` would
-both become `<set>-<i>-decode-0-worker`. What counts is whether some copy could ever get the name, not how many there are now.
+Names are joined with indices by dashes, so a clique `decode-0-worker` and the clique `worker` in a scaling group
+`decode` would both become `<set>-<i>-decode-0-worker`. What counts is whether some copy could ever get the name, not
+how many there are now.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

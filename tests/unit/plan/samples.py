@@ -1,0 +1,76 @@
+"""A set to plan with, and a scheduler backend that decides as little as one can."""
+
+from typing import Any
+
+import msgspec
+
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet
+from grove.api.model import replace
+from grove.api.podgang import PodGang, PodGroup
+from grove.plan.cliques import member_clique, scaling_group, standalone_clique
+from grove.plan.draft import PodDraft
+from grove.plan.gangs import GangSettings
+from grove.plan.pods import PodTemplate
+from grove.plan.render import Scheduling
+from grove.plan.shape import Shape
+from tests.unit.api.sets import pcs
+
+Json = dict[str, Any]
+
+GATE = "example.com/gang"
+INIT_IMAGE = "registry.example/grove-initc:1"
+DEVICE: Json = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
+
+
+def shape(*cliques: Json, **template: Any) -> Shape:
+    return Shape(with_uid(pcs(*cliques, **template)))
+
+
+def with_uid(found: PodCliqueSet) -> PodCliqueSet:
+    return replace(found, metadata=replace(found.metadata, uid="uid-of-set"))
+
+
+def template(name: str) -> Json:
+    return {"name": name, "templateSpec": {"spec": DEVICE}}
+
+
+def share(name: str, scope: str, **more: Any) -> Json:
+    return {"name": name, "scope": scope, **more}
+
+
+def alone(found: Shape, name: str, i: int = 0) -> PodClique:
+    made = standalone_clique(found, found.cliques[name], i)
+    return replace(made, metadata=replace(made.metadata, uid="uid-of-clique"))
+
+
+def group(found: Shape, name: str, i: int = 0) -> PodCliqueScalingGroup:
+    (wanted,) = [g for g in found.groups if g.name == name]
+    made = scaling_group(found, wanted, i)
+    return replace(made, metadata=replace(made.metadata, uid="uid-of-group"))
+
+
+def member(found: Shape, name: str, i: int = 0, j: int = 0) -> PodClique:
+    own = found.group_of[name]
+    made = member_clique(found, own, found.cliques[name], i, j, group(found, own.name, i))
+    return replace(made, metadata=replace(made.metadata, uid="uid-of-clique"))
+
+
+def draft(**changes: Any) -> PodDraft:
+    return PodDraft(**{"scheduler_name": "default-scheduler", "gate": GATE, **changes})
+
+
+def pod(found: Shape, clique: PodClique, index: int = 0, **changes: Any) -> Json:
+    """A pod as it would be posted."""
+    made: Json = msgspec.json.decode(
+        PodTemplate(found, clique, draft(**changes), init_image=INIT_IMAGE).body(index)
+    )
+    return made
+
+
+def scheduling(found: Shape) -> Scheduling:
+    name = found.scheduler_name or "default-scheduler"
+
+    def make(gang: PodGang, group: PodGroup) -> PodDraft:
+        return draft(scheduler_name=name)
+
+    return Scheduling(GangSettings(scheduler_name=name, backend="example"), make)
