@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
-from grove_testbed.fixtures import started
+from grove_testbed.fixtures import note_use, started
 
 from grove.sandbox.apiserver import ApiServer
 from grove.sandbox.http import serve
@@ -47,6 +47,7 @@ class Connection:
 async def connection(server: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
     if server == "real":
         cluster: Cluster = request.getfixturevalue("control_plane")
+        note_use(request, cluster)
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(ssl=cluster.tls()),
             headers={"Authorization": f"Bearer {cluster.token()}"},

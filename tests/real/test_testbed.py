@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from grove_testbed.accounting import Request, RequestCounter
 from grove_testbed.cluster import IDENTITIES, Cluster, KubectlError
 
 pytestmark = pytest.mark.real
@@ -59,6 +60,18 @@ def test_a_pod_is_scheduled_to_a_fake_node(cluster: Cluster) -> None:
     cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=30s")
     cluster.kubectl("run", "a", "--image=app:1")
     cluster.kubectl("wait", "--for=condition=PodScheduled", "pod/a", "--timeout=30s")
+
+
+def test_requests_are_counted_by_client_verb_and_resource(cluster: Cluster) -> None:
+    counter = RequestCounter(cluster)
+    for name in ("one", "two"):
+        cluster.kubectl("create", "configmap", name)
+    with pytest.raises(KubectlError):
+        cluster.kubectl("get", "secrets", who="user")
+    assert counter.count(client="admin", verb="create", resource="configmaps") == 2
+    assert counter.requests()[Request("user", "list", "secrets", 403)] == 1
+    counter.reset()
+    assert counter.count(client="admin") == 0
 
 
 def test_clusters_run_side_by_side(cluster: Cluster, k8s: str) -> None:

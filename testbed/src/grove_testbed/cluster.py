@@ -26,7 +26,7 @@ import yaml
 
 from grove_testbed import flags
 from grove_testbed.build import built
-from grove_testbed.components import DEFAULT_K8S, PROGRAMS, component
+from grove_testbed.components import DEFAULT_K8S, PROGRAMS, Component, component
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
 from grove_testbed.schedulers import SCHEDULERS, Surroundings
@@ -68,6 +68,7 @@ class Cluster:
     etcd_port: int
     tokens: dict[str, str]
     processes: dict[str, Process] = field(default_factory=dict)
+    components: list[Component] = field(default_factory=list)
     keep_logs: bool = False
 
     @classmethod
@@ -230,8 +231,9 @@ class Cluster:
     def _start(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> Process:
-        program = built(component(name, self.k8s if PROGRAMS[name][0] == "kubernetes" else ""))
-        command = [str(program), *arguments]
+        wanted = component(name, self.k8s if PROGRAMS[name][0] == "kubernetes" else "")
+        command = [str(built(wanted)), *arguments]
+        self.components.append(wanted)
         process = Process.start(name, command, self.logs / f"{name}.log", environment)
         self.processes[name] = process
         return process

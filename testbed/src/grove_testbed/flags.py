@@ -91,7 +91,9 @@ def kube_apiserver(
         *_gates(gangs.apiserver_gates),
         f"--audit-policy-file={folder}/audit-policy.yaml",
         f"--audit-log-path={folder}/logs/audit.log",
-        "--audit-log-mode=batch",
+        # On disk before the answer is sent, so that counts are exact; never rotated.
+        "--audit-log-mode=blocking",
+        "--audit-log-maxsize=100000",
     ]
 
 
