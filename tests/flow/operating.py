@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from grove.api import PodCliqueSet, yaml
+from grove.api import yaml
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
 from grove.operator.assembly import Operator
@@ -72,25 +72,33 @@ class Grove:
 
 
 @asynccontextmanager
+async def cluster_with_crds(
+    *, nodes: int | Sequence[Mapping[str, Any]] = 8, seed: int = 0, **settings: Any
+) -> AsyncIterator[Grove]:
+    """A cluster that knows Grove's kinds, and no operator yet."""
+    async with Cluster(nodes=nodes, seed=seed, **settings) as cluster:
+        observer = NoGateOpensEarly()
+        cluster.on_write(observer)
+        for crd in all_crds():
+            await cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+        yield Grove(cluster, observer)
+
+
+@asynccontextmanager
 async def running(
     *,
     nodes: int | Sequence[Mapping[str, Any]] = 8,
     configuration: OperatorConfiguration | None = None,
     factories: Mapping[str, Factory] | None = None,
-    through: Callable[[Transport], Transport] | None = None,
     seed: int = 0,
-    **cluster_settings: Any,
+    **settings: Any,
 ) -> AsyncIterator[Grove]:
-    async with Cluster(nodes=nodes, seed=seed, **cluster_settings) as cluster:
-        observer = NoGateOpensEarly()
-        cluster.on_write(observer)
-        for crd in all_crds():
-            await cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-        grove = Grove(cluster, observer)
-        async with operator(
-            grove, configuration=configuration, factories=factories, through=through, seed=seed
-        ):
-            yield grove
+    """A cluster with an operator."""
+    async with (
+        cluster_with_crds(nodes=nodes, seed=seed, **settings) as grove,
+        operator(grove, configuration=configuration, factories=factories, seed=seed),
+    ):
+        yield grove
 
 
 @asynccontextmanager
@@ -136,4 +144,4 @@ def _path(plural: str) -> str:
     return "/api/v1" if plural in core else groups.get(plural, "/apis/grove.io/v1alpha1")
 
 
-__all__ = ["Grove", "PodCliqueSet", "example", "operator", "running"]
+__all__ = ["Grove", "Json", "cluster_with_crds", "example", "operator", "running"]

@@ -1,21 +1,299 @@
-"""From one PodCliqueSet to running pods, on the embedded cluster."""
+"""From one PodCliqueSet to running pods, and back to nothing, on the embedded cluster."""
+
+from collections import Counter
+from typing import Any
 
 import pytest
 
-from tests.flow.operating import example, running
+from grove.api import labels
+from tests.flow.operating import Grove, example, operator, running
 
 pytestmark = pytest.mark.looptime
+
+GROVE = "/apis/grove.io/v1alpha1/namespaces/default"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def phases(grove: Grove) -> Counter[str]:
+    return Counter(p["status"]["phase"] for p in (await grove.list("pods")).values())
+
+
+async def pods_of(grove: Grove, clique: str) -> dict[str, Any]:
+    found = await grove.list("pods")
+    return {n: p for n, p in found.items() if p["metadata"]["labels"][labels.POD_CLIQUE] == clique}
+
+
+async def up(grove: Grove, name: str) -> None:
+    await grove.apply(example(name))
+    await grove.settle()
+
+
+async def nothing_is_left(grove: Grove) -> None:
+    kinds = (
+        "podcliquesets",
+        "podcliques",
+        "podcliquescalinggroups",
+        "podgangs",
+        "pods",
+        "services",
+        "secrets",
+        "roles",
+    )
+    for plural in (*kinds, "rolebindings", "serviceaccounts", "horizontalpodautoscalers"):
+        found = [
+            n
+            for n, o in (await grove.list(plural)).items()
+            if o["metadata"].get("labels", {}).get(labels.PART_OF)
+        ]
+        assert found == [], plural
 
 
 async def test_a_set_comes_up() -> None:
     async with running() as grove:
-        await grove.apply(example("simple"))
-        await grove.settle()
-        pods = await grove.list("pods")
-        gangs = await grove.list("podgangs")
-        assert len(pods) == 8
-        assert {p["status"]["phase"] for p in pods.values()} == {"Running"}
-        assert {g["status"]["phase"] for g in gangs.values()} == {"Running"}
+        await up(grove, "simple")
+        assert await phases(grove) == {"Running": 8}
         assert grove.observer.opened == 8
-        pcs = (await grove.list("podcliquesets"))["train"]
-        assert pcs["status"]["availableReplicas"] == 2
+        assert {g["status"]["phase"] for g in (await grove.list("podgangs")).values()} == {"Running"}
+        status = (await grove.list("podcliquesets"))["train"]["status"]
+        assert (status["availableReplicas"], status["updatedReplicas"]) == (2, 2)
+        assert status["podGangStatuses"] == [{"name": f"train-{i}", "phase": "Running"} for i in (0, 1)]
+
+
+async def test_a_disaggregated_set_comes_up_with_a_base_and_a_scaled_gang() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        assert await phases(grove) == {"Running": 13}
+        gangs = await grove.list("podgangs")
+        named = {n: [len(g["podReferences"]) for g in o["spec"]["podgroups"]] for n, o in gangs.items()}
+        assert named == {"llama-0": [1, 4, 1, 3], "llama-0-prefill-0": [1, 3]}
+
+
+async def test_looking_again_writes_nothing() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        before = len(grove.writes)
+        async with operator(grove) as second:
+            await grove.settle()
+            assert all(c.queue.idle for c in second.controllers)
+        assert grove.writes[before:] == []
+
+
+async def test_a_scaling_group_scales_out_and_in() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        before = {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()}
+        group = f"{GROVE}/podcliquescalinggroups/llama-0-prefill/scale"
+        await grove.call("PATCH", group, {"spec": {"replicas": 3}})
+        await grove.settle()
+        assert await phases(grove) == {"Running": 17}
+        assert "llama-0-prefill-1" in await grove.list("podgangs")
+        await grove.call("PATCH", group, {"spec": {"replicas": 2}})
+        await grove.settle()
+        assert {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()} == before
+        assert set(await grove.list("podgangs")) == {"llama-0", "llama-0-prefill-0"}
+
+
+async def test_a_clique_scales_out_and_in_within_its_gang() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        before = set(await pods_of(grove, "llama-0-decode"))
+        await grove.call("PATCH", f"{GROVE}/podcliques/llama-0-decode/scale", {"spec": {"replicas": 6}})
+        await grove.settle()
+        pods = await pods_of(grove, "llama-0-decode")
+        assert sorted(p["spec"]["hostname"][-1] for p in pods.values()) == list("012345")
+        assert {p["status"]["phase"] for p in pods.values()} == {"Running"}
+        [group] = [
+            g
+            for g in (await grove.list("podgangs"))["llama-0"]["spec"]["podgroups"]
+            if g["name"] == "llama-0-decode"
+        ]
+        assert {r["name"] for r in group["podReferences"]} == set(pods)
+        await grove.call("PATCH", f"{GROVE}/podcliques/llama-0-decode/scale", {"spec": {"replicas": 4}})
+        await grove.settle()
+        assert set(await pods_of(grove, "llama-0-decode")) == before
+
+
+async def test_a_template_update_does_not_reset_what_was_scaled() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        await grove.call("PATCH", f"{GROVE}/podcliques/llama-0-decode/scale", {"spec": {"replicas": 5}})
+        await grove.call(
+            "PATCH", f"{GROVE}/podcliquescalinggroups/llama-0-prefill/scale", {"spec": {"replicas": 3}}
+        )
+        await grove.settle()
+        pcs = (await grove.list("podcliquesets"))["llama"]
+        for clique in pcs["spec"]["template"]["cliques"]:
+            clique["labels"] = {"new": "label"}
+        await grove.call("PUT", f"{GROVE}/podcliquesets/llama", pcs)
+        await grove.settle()
+        cliques = await grove.list("podcliques")
+        assert cliques["llama-0-decode"]["spec"]["replicas"] == 5
+        assert cliques["llama-0-decode"]["metadata"]["labels"]["new"] == "label"
+        assert (await grove.list("podcliquescalinggroups"))["llama-0-prefill"]["spec"]["replicas"] == 3
+
+
+async def test_a_set_scales_out_to_zero_and_back() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        scale = f"{GROVE}/podcliquesets/train/scale"
+        for replicas in (3, 0, 1):
+            await grove.call("PATCH", scale, {"spec": {"replicas": replicas}})
+            await grove.settle()
+            assert len(await grove.list("pods")) == 4 * replicas
+            for plural in ("podcliques", "podgangs"):
+                assert len(await grove.list(plural)) == replicas, plural
+            services = [n for n in await grove.list("services") if n.startswith("train")]
+            assert services == [f"train-{i}" for i in range(replicas)]
+
+
+async def test_a_pod_that_is_deleted_is_replaced_with_its_index() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        victim, lost = next(iter((await pods_of(grove, "train-0-worker")).items()))
+        await grove.call("DELETE", f"{PODS}/{victim}")
+        await grove.settle()
+        pods = await pods_of(grove, "train-0-worker")
+        assert victim not in pods
+        assert sorted(p["spec"]["hostname"] for p in pods.values()) == [
+            f"train-0-worker-{i}" for i in range(4)
+        ]
+        assert lost["spec"]["hostname"] in {p["spec"]["hostname"] for p in pods.values()}
+        assert await phases(grove) == {"Running": 8}
+
+
+async def test_a_pod_that_failed_is_replaced() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        victim = next(iter(await pods_of(grove, "train-0-worker")))
+        await grove.call(
+            "PATCH", f"{PODS}/{victim}/status", {"status": {"phase": "Failed", "reason": "Evicted"}}
+        )
+        await grove.settle()
+        assert victim not in await grove.list("pods")
+        assert await phases(grove) == {"Running": 8}
+
+
+async def test_what_grove_made_and_somebody_deleted_comes_back() -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        before = {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()}
+        await grove.call("DELETE", "/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs/llama-0")
+        await grove.call("DELETE", "/api/v1/namespaces/default/services/llama-0")
+        await grove.settle()
+        gang = (await grove.list("podgangs"))["llama-0"]
+        assert gang["status"]["phase"] == "Running"
+        assert sum(len(g["podReferences"]) for g in gang["spec"]["podgroups"]) == 9
+        assert "llama-0" in await grove.list("services")
+        assert {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()} == before
+
+
+async def test_what_grove_owns_is_put_back_and_what_others_added_stays() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        path = f"{GROVE}/podcliques/train-0-worker"
+        edit = {
+            "metadata": {
+                "labels": {"app.kubernetes.io/part-of": "train", "theirs": "kept"},
+                "finalizers": ["example.com/theirs"],
+            },
+            "spec": {"minAvailable": None, "podSpec": {"containers": [], "nodeSelector": {"a": "b"}}},
+        }
+        await grove.call("PATCH", path, edit)
+        await grove.settle()
+        clique = (await grove.list("podcliques"))["train-0-worker"]
+        assert clique["metadata"]["labels"]["theirs"] == "kept"
+        assert set(clique["metadata"]["finalizers"]) == {"example.com/theirs", labels.Finalizer.POD_CLIQUE}
+        assert clique["spec"]["minAvailable"] == 4
+        assert len(clique["spec"]["podSpec"]["containers"]) == 1
+        assert "nodeSelector" not in clique["spec"]["podSpec"]
+        await grove.call("PATCH", path, {"metadata": {"finalizers": [labels.Finalizer.POD_CLIQUE]}})
+        await grove.settle()
+
+
+@pytest.mark.parametrize("policy", ["Background", "Foreground"])
+async def test_deleting_a_set_leaves_nothing(policy: str) -> None:
+    async with running() as grove:
+        await up(grove, "disaggregated")
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/llama", {"propagationPolicy": policy})
+        await grove.settle()
+        await nothing_is_left(grove)
+
+
+async def test_gangs_outlive_their_pods_when_a_set_is_deleted() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        left: list[str] = []
+        grove.cluster.on_write(lambda w: left.append(w.resource.plural) if w.type == "DELETED" else None)
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/train")
+        await grove.settle()
+        assert max(i for i, k in enumerate(left) if k == "pods") < min(
+            i for i, k in enumerate(left) if k == "podgangs"
+        )
+
+
+async def test_an_orphaned_sets_pods_go_on_running() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/train", {"propagationPolicy": "Orphan"})
+        await grove.settle()
+        assert await grove.list("podcliquesets") == {}
+        assert await phases(grove) == {"Running": 8}
+
+
+async def test_an_invalid_set_says_why_and_makes_nothing_until_it_is_corrected() -> None:
+    async with running() as grove:
+        bad = example("simple")
+        bad["spec"]["template"]["cliques"][0]["spec"]["minAvailable"] = 9
+        bad["spec"]["template"]["terminationDelay"] = "-1s"
+        await grove.apply(bad)
+        await grove.settle()
+        [condition] = (await grove.list("podcliquesets"))["train"]["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("Invalid", "True")
+        assert "minAvailable" in condition["message"]
+        assert "terminationDelay" in condition["message"]
+        assert await grove.list("podcliques") == {}
+        events = [e for e in (await grove.list("events")).values() if e["reason"] == "ValidationFailed"]
+        assert len(events) == 1
+        fixed = (await grove.list("podcliquesets"))["train"]
+        fixed["spec"]["template"]["cliques"][0]["spec"]["replicas"] = 9
+        del fixed["spec"]["template"]["terminationDelay"]
+        await grove.call("PUT", f"{GROVE}/podcliquesets/train", fixed)
+        await grove.settle()
+        assert await phases(grove) == {"Running": 18}
+        conditions = (await grove.list("podcliquesets"))["train"]["status"].get("conditions", [])
+        assert [c for c in conditions if c["type"] == "Invalid"] == []
+
+
+async def test_a_set_that_turns_invalid_keeps_its_pods() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        before = set(await grove.list("pods"))
+        await grove.call(
+            "PATCH",
+            f"{GROVE}/podcliquesets/train",
+            {"spec": {"replicas": 3, "template": {"terminationDelay": "0s"}}},
+        )
+        await grove.settle()
+        assert set(await grove.list("pods")) == before
+
+
+async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_and_stops_no_other_clique() -> (
+    None
+):
+    async with running() as grove:
+        bad = example("disaggregated")
+        bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["image"] = ""
+        bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["name"] = "Not A Name"
+        await grove.apply(bad)
+        await grove.until(lambda: _has_error(grove, "llama-0-router"))
+        assert len(await pods_of(grove, "llama-0-decode")) == 4
+        gang = (await grove.list("podgangs"))["llama-0"]
+        initialized = next(c for c in gang["status"]["conditions"] if c["type"] == "Initialized")
+        assert initialized["status"] == "False"
+        assert "1 of llama-0-router" in initialized["message"]
+        assert grove.observer.opened == 0
+
+
+async def _has_error(grove: Grove, clique: str) -> bool:
+    status = (await grove.list("podcliques")).get(clique, {}).get("status", {})
+    return any("Not A Name" in e["description"] for e in status.get("lastErrors", []))

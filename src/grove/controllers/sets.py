@@ -11,6 +11,7 @@ import orjson
 from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace
+from grove.api.pods import Pod
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.deletion import delete_all
@@ -28,6 +29,7 @@ from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.cache import Change
 from grove.runtime.controller import Controller
+from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 
@@ -54,7 +56,7 @@ class SetController:
             Source(world.groups, _part_of, why="its status adds to the set's"),
             Source(world.gangs, _part_of, why="the set lists the phases of its gangs"),
             Source(world.topologies, self._named_by, when=described_anew, why="levels may have come or gone"),
-            Source(world.pods, self._of_last_pod, when=went, why="the set's end waits for its last pod"),
+            Source(world.pods, self._of_pod, when=went, why="the set's end waits for its pods"),
         ]
         sources += [
             Source(informer, _whole_set, when=touched, why="what Grove made and somebody changed is put back")
@@ -154,33 +156,47 @@ class SetController:
     async def _end(self, pcs: PodCliqueSet) -> None:
         """Cliques and groups go first, and with them the pods; the rest follows by garbage collection.
 
-        Whoever asked to orphan the parts keeps them all.
+        Whoever asked to orphan the parts keeps them: garbage collection takes our name off them.
         """
-        key, world = key_of(pcs), self._world
-        if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
+        world, finalizers = self._world, pcs.metadata.finalizers
+        if labels.Finalizer.POD_CLIQUE_SET not in finalizers:
             return
-        if "orphan" not in pcs.metadata.finalizers:
-            groups = world.groups.cache.by_index("set", key)
-            cliques = [
-                c for c in world.cliques.cache.by_index("set", key) if not label(c, labels.SCALING_GROUP)
-            ]
+        if "orphan" not in finalizers:
+            groups, cliques = self._owned(world.groups, pcs), self._owned(world.cliques, pcs)
             failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
             failures += await delete_all(world.cliques, cliques, "ERR_DELETE_PODCLIQUE")
             if failures:
-                raise ExceptionGroup(f"PodCliqueSet {key} cannot go away yet", [e for _, e in failures])
-            if world.cliques.cache.by_index("set", key) or world.pods.cache.by_index("set", key):
+                raise ExceptionGroup(
+                    f"PodCliqueSet {key_of(pcs)} cannot go away yet", [e for _, e in failures]
+                )
+            if self._has_parts(pcs):
                 return
-        await remove_finalizer(world.sets, pcs, pcs.metadata.finalizers, labels.Finalizer.POD_CLIQUE_SET)
+        await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._shapes.forget(uid_of(pcs))
+
+    def _owned(self, informer: Informer[Any], pcs: PodCliqueSet) -> list[Any]:
+        found = informer.cache.by_index("set", key_of(pcs))
+        return [o for o in found if any(r.uid == pcs.metadata.uid for r in o.metadata.owner_references)]
+
+    def _has_parts(self, pcs: PodCliqueSet) -> bool:
+        """Cliques or groups of its own that are still going, or pods that have lost their clique."""
+        world, key = self._world, key_of(pcs)
+        if self._owned(world.groups, pcs) or self._owned(world.cliques, pcs):
+            return True
+        return any(
+            world.cliques.cache.by_uid(o.uid) is None
+            for pod in world.pods.cache.by_index("set", key)
+            for o in pod.metadata.owner_references
+        )
 
     def _named_by(self, topology: Any) -> list[ObjectKey]:
         return [key_of(s) for s in self._world.sets.cache]
 
-    def _of_last_pod(self, pod: Any) -> list[ObjectKey]:
+    def _of_pod(self, pod: Pod) -> list[ObjectKey]:
+        """Only where the set is waiting for its pods to go."""
         key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
         pcs = self._world.sets.cache.get(key)
-        ending = pcs is not None and pcs.metadata.deletion_timestamp is not None
-        return [key] if ending and not self._world.pods.cache.by_index("set", key) else []
+        return [key] if pcs is not None and pcs.metadata.deletion_timestamp is not None else []
 
 
 def _part_of(obj: PodClique) -> list[ObjectKey]:
