@@ -12,6 +12,7 @@ class ConditionType:
     # PodGang
     INITIALIZED = "Initialized"
     BACKEND_SYNCED = "BackendSynced"
+    DIALECT = "SchedulerDialect"
     SCHEDULED = "Scheduled"
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
@@ -62,6 +63,7 @@ class Reason:
     BACKEND_FAILED = "BackendFailed"
     REFUSED_BY_BACKEND = "RefusedByBackend"
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"
+    SCHEDULER_NOT_KNOWN_YET = "SchedulerNotKnownYet"
     # Invalid
     VALIDATION_FAILED = "ValidationFailed"
     # SchedulerTopologyDrift
@@ -73,6 +75,7 @@ class Reason:
 class EventReason:
     POD_CREATED = "PodCreateSuccessful"
     POD_CREATE_FAILED = "PodCreateFailed"
+    POD_LINK_DROPPED = "PodLinkDropped"
     POD_DELETED = "PodDeleteSuccessful"
     POD_DELETE_FAILED = "PodDeleteFailed"
     ALL_SCHEDULED_REPLICAS_LOST = "AllScheduledReplicasLost"

@@ -26,6 +26,12 @@ MNNVL_NONE = "none"
 DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
 RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
 TOPOLOGY_NAME = "grove.io/topology-name"
+
+# On a PodCliqueSet: what happens when the cluster can promise less than its gangs ask for.
+GANG_GUARANTEE = "grove.io/gang-guarantee"
+GUARANTEE_STRICT = "strict"
+GUARANTEE_BEST_EFFORT = "best-effort"
+
 GROVE_PREFIX = "grove.io/"
 
 MANAGER = "grove-operator"

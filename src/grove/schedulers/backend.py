@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from grove.api.conditions import ConditionType
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
+from grove.api.pods import Pod
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
 from grove.plan.draft import PodDraft
@@ -42,11 +44,16 @@ class SchedulerObject:
     The framework adds apiVersion, kind, namespace and the owner reference. Fields that are not in the body belong to
     others and are left as they are, except inside `ours`: paths such as `spec.subGroups` in which the backend
     alone decides.
+
+    `fixed` are paths that the server does not let anybody change. An object that differs there is deleted and made
+    anew: at once, or if it is `held` by pods that use it, when the gang has none; until then it stays as it is.
     """
 
     kind: ObjectKind
     body: Json
     ours: tuple[str, ...] = ("spec",)
+    fixed: tuple[str, ...] = ()
+    held: bool = False
 
     @property
     def name(self) -> str:
@@ -58,11 +65,13 @@ class Served:
     """What the cluster serves of the kinds that a backend asked about.
 
     `fields` are paths such as `spec.minMember`, per kind; a kind that is not in it is not served. `kept` are the names
-    of the backend's probes whose field the server kept.
+    of the backend's probes whose field the server kept, `dropped` those whose field was gone from its answer. A probe
+    that the server refused is in neither: it says nothing about the field.
     """
 
     fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
+    dropped: frozenset[str] = frozenset()
 
     def __contains__(self, kind: ObjectKind) -> bool:
         return kind in self.fields
@@ -75,7 +84,8 @@ class Served:
 class Probe:
     """A question that only the server can answer: would it keep this field, or drop it in silence?
 
-    `body` is created as a dry run in the namespace `default`; the probe is kept when the answer has a value at `path`.
+    `body` is created as a dry run in the namespace `default`; the probe is kept when the answer has at `path` what was
+    sent there.
     """
 
     name: str
@@ -176,4 +186,54 @@ class Topologies(Protocol):
 class Promises(Protocol):
     def shortfall(self, gang: PodGang, served: Served) -> str:
         """What the gang asks for and this cluster cannot promise; empty when all is promised."""
+        ...
+
+
+@runtime_checkable
+class Strict(Protocol):
+    strict: bool
+    """Whether gangs with a shortfall are refused; a set may say otherwise (`grove.io/gang-guarantee`)."""
+
+
+@runtime_checkable
+class Dialects(Protocol):
+    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        """In which of its scheduler's APIs a gang is to be written, as one CamelCase word.
+
+        For a scheduler whose API differs between clusters. The answer is a condition of the gang, where `translate`
+        and `prepare_pod` find it with `dialect_of`, so that they agree in whichever process they run; pods are made
+        only once it is there. Called whenever the gang is looked at, also when it has a dialect: its pods, here those
+        that exist, are tied to that, so it is kept as long as it serves. May raise Refusal.
+        """
+        ...
+
+
+def dialect_of(gang: PodGang) -> str:
+    """The recorded dialect; empty while there is none."""
+    found = gang.status.conditions if gang.status else []
+    return next((c.reason or "" for c in found if c.type == ConditionType.DIALECT), "")
+
+
+@runtime_checkable
+class Splits(Protocol):
+    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+        """Whether the pods of a group beyond its minimum, those with the higher indices, are kept apart from the gang.
+
+        They are then drafted by `prepare_surplus`, and released only when the gang is scheduled: they take no room
+        from it. When the group shrinks they go first.
+        """
+        ...
+
+    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        """As `prepare_pod`, for the pods beyond the minimum."""
+        ...
+
+
+@runtime_checkable
+class Links(Protocol):
+    def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
+        """Why the scheduler would not see this pod as part of its gang, and what to do; empty when it would.
+
+        Servers drop fields of features that are switched off, in silence. Such a pod keeps its gate.
+        """
         ...
