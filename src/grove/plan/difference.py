@@ -37,8 +37,9 @@ def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) ->
                 patch[key] = inner
         elif not _covers(found, wanted, exclusive or here in ours):
             patch[key] = wanted
-    if exclusive:
-        patch |= dict.fromkeys(observed.keys() - desired.keys())
+    for key in observed.keys() - desired.keys():
+        if exclusive or (f"{path}.{key}" if path else key) in ours:
+            patch[key] = None
     return patch
 
 

@@ -1,8 +1,9 @@
 """Which backends there are, and which one a set is for.
 
 Backends register themselves as entry points of the group `grove.schedulers`: `name = "package.module:factory"`.
-A factory takes the settings of its profile (a dict) and gives a backend. A profile in the operator's configuration
-enables the backend that serves its name; without profiles every installed one is enabled.
+A factory takes the settings of its profile (a dict) and gives a backend, or raises msgspec.ValidationError when it does
+not accept them. A profile in the operator's configuration enables the backend that serves its name; without profiles
+every installed one is enabled.
 
 A set names its backend by the annotation `grove.io/scheduler-backend`, else by the schedulerName of its pods, else it
 gets the default. Nothing is guessed: a name that no enabled backend serves is refused, with the list of those that are.
@@ -115,9 +116,11 @@ class Registry:
     @staticmethod
     def _make(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
         for factory in factories.values():
-            backend = factory(settings)
-            if serves(backend, profile):
-                return backend
+            if serves(factory({}), profile):
+                try:
+                    return factory(settings)
+                except msgspec.ValidationError as e:
+                    raise ConfigurationError(f"the settings of the profile {profile!r}: {e}") from e
         raise ConfigurationError(
             f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
         )
