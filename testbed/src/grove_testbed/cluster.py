@@ -89,6 +89,11 @@ class Cluster:
         themselves (a kubelet serves them), ``skip_admission`` names admission plugins to leave out. Logs stay
         on disk if the block fails.
         """
+        programs = ["etcd", "kube-apiserver", *(["kube-controller-manager"] if controllers else [])]
+        if scheduler:
+            programs += SCHEDULERS[scheduler].programs
+        for program in programs:
+            built(_wanted(program, k8s))  # raises before anything is started
         cluster = cls._prepare(k8s)
         try:
             cluster.start_api(controllers=controllers, skip_admission=skip_admission)
@@ -231,7 +236,7 @@ class Cluster:
     def _start(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> Process:
-        wanted = component(name, self.k8s if PROGRAMS[name][0] == "kubernetes" else "")
+        wanted = _wanted(name, self.k8s)
         command = [str(built(wanted)), *arguments]
         self.components.append(wanted)
         process = Process.start(name, command, self.logs / f"{name}.log", environment)
@@ -277,6 +282,11 @@ class Cluster:
                 "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": who}}],
             }
         )
+
+
+def _wanted(program: str, k8s: str) -> Component:
+    """A program of the control plane at the cluster's version, any other at its newest."""
+    return component(program, k8s if PROGRAMS[program][0] == "kubernetes" else "")
 
 
 def free_ports(count: int) -> list[int]:

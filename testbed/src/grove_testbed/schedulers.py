@@ -121,9 +121,10 @@ def _kai(around: Surroundings, ports: Sequence[int]) -> list[Launch]:
         "--qps=1000",
         "--burst=2000",
     ]
-    binder = ["--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{ports[1]}"]
+    # Its health address answers 404, so its metrics must do.
+    binder = [f"--metrics-bind-address=127.0.0.1:{ports[1]}", "--health-probe-bind-address=0"]
     return [
-        Launch("kai-binder", binder, f"http://127.0.0.1:{ports[1]}/healthz", environment),
+        Launch("kai-binder", binder, f"http://127.0.0.1:{ports[1]}/metrics", environment),
         Launch("kai-scheduler", scheduler, f"http://127.0.0.1:{ports[0]}/metrics", environment),
     ]
 
