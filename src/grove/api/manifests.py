@@ -87,6 +87,11 @@ def check(sources: Iterable[Source], configuration: OperatorConfiguration | None
     return Report(findings, checked=len(ours), skipped=len(documents) - len(ours))
 
 
+def read(sources: Iterable[Source]) -> list[Any]:
+    """Every object in the texts as JSON, of whatever kind; the items of a List one by one. Raises YamlError."""
+    return [d.value for s in sources for found in yaml.load_all(s.text) for d in _expand(s.name, found)]
+
+
 def _expand(file: str, document: yaml.Document) -> Iterator["_Document"]:
     """The document, or the items of a `kind: List`."""
     value = document.value

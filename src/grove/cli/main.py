@@ -8,6 +8,7 @@ import typer
 
 from grove.cli.crds import crds
 from grove.cli.output import CommandError, Exit, fail, print_error
+from grove.cli.render import render
 from grove.cli.validate import validate
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ def grove(
 
 
 app.command()(validate)
+app.command()(render)
 app.command()(crds)
 
 

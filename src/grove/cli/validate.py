@@ -38,10 +38,10 @@ def validate(
     """
     from grove.api.manifests import check
 
-    sources, unreadable = _read(filename)
-    report = check(sources, _configuration(config))
+    sources, unreadable = read_sources(filename)
+    report = check(sources, read_configuration(config))
     if output is Output.TABLE:
-        _print(report)
+        print_report(report)
     else:
         print_data(_as_data(report), output)
     for message in unreadable:
@@ -52,7 +52,7 @@ def validate(
         raise SystemExit(int(Exit.NO))
 
 
-def _read(filenames: list[str]) -> "tuple[list[Source], list[str]]":
+def read_sources(filenames: list[str]) -> "tuple[list[Source], list[str]]":
     """The texts, and what could not be read."""
     from grove.api.manifests import Source
 
@@ -77,7 +77,7 @@ def _read(filenames: list[str]) -> "tuple[list[Source], list[str]]":
     return sources, unreadable
 
 
-def _configuration(path: Path | None) -> "OperatorConfiguration | None":
+def read_configuration(path: Path | None) -> "OperatorConfiguration | None":
     if path is None:
         return None
     from grove.api.codec import DecodeError
@@ -92,10 +92,10 @@ def _configuration(path: Path | None) -> "OperatorConfiguration | None":
         raise CommandError(f"{path}: {e}", "mend the configuration first", Exit.USAGE) from e
 
 
-def _print(report: "Report") -> None:
+def print_report(report: "Report", *, stderr: bool = False) -> None:
     from rich.console import Console
 
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, stderr=stderr)
     for finding in report.findings:
         _print_finding(console, finding)
     objects = f"{report.checked} object{'' if report.checked == 1 else 's'} checked"

@@ -1,0 +1,140 @@
+"""Files in place of a cluster: the sets in them, and what else of them the sets need.
+
+What cannot be known without a cluster is assumed to be there: every scheduler is installed, in its newest version. What
+the sets refer to and the files do not have is left out, and `notes` says so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from grove import __version__
+from grove.api import codec
+from grove.api.config import OperatorConfiguration
+from grove.api.meta import Resource
+from grove.api.podcliqueset import PodCliqueSet
+from grove.api.podgang import PodGang, PodGroup
+from grove.api.topology import ClusterTopologyBinding
+from grove.cli.output import CommandError, Exit
+from grove.plan import startup
+from grove.plan.claims import TemplateRef, external_templates
+from grove.plan.draft import PodDraft
+from grove.plan.gangs import GangSettings, topology_name
+from grove.plan.render import Scheduling, Sizes, render
+from grove.plan.shape import Shape, owner_reference
+from grove.schedulers.backend import Backend, Probes, Refusal, SchedulerObject, Served, Validates
+from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
+
+Json = dict[str, Any]
+R = TypeVar("R", bound=Resource)
+
+
+class Offline:
+    """`values` are the objects in the files, which have been checked."""
+
+    def __init__(self, values: Iterable[Any], configuration: OperatorConfiguration) -> None:
+        found = list(values)
+        self.sets = _of_kind(found, PodCliqueSet)
+        self.notes: list[str] = []
+        self._topologies = {b.metadata.name: b for b in _of_kind(found, ClusterTopologyBinding)}
+        self._claim_templates = dict(_claim_templates(found))
+        self._configuration = configuration
+        try:
+            self._registry = Registry(configuration.scheduler)
+        except ConfigurationError as e:
+            raise CommandError(str(e), "mend scheduler.profiles of the configuration", Exit.USAGE) from e
+
+    def render(self, sizes: Sizes) -> list[Json]:
+        """The objects of all sets. Raises CommandError for one that its scheduler cannot serve."""
+        image = f"{startup.IMAGE}:{__version__}"
+        templates = self._claim_templates
+        try:
+            return [
+                o
+                for pcs in self.sets
+                for o in render(pcs, self._scheduling, init_image=image, sizes=sizes, templates=templates)
+            ]
+        except (SelectionError, Refusal) as e:
+            raise CommandError(str(e)) from e
+
+    def _scheduling(self, shape: Shape) -> Scheduling:
+        selection = self._registry.select(shape)
+        backend = selection.backend
+        _check(backend, shape)
+        self._note_missing(shape)
+
+        def draft(gang: PodGang, group: PodGroup) -> PodDraft:
+            made = PodDraft(selection.scheduler_name, backend.gate)
+            backend.prepare_pod(gang, group, made)
+            return made
+
+        def objects(gang: PodGang) -> list[Json]:
+            return [_complete(o, gang) for o in backend.translate(gang, _everything(backend))]
+
+        settings = GangSettings(selection.scheduler_name, backend.name, self._topology(shape))
+        return Scheduling(settings, draft, objects)
+
+    def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
+        enabled = self._configuration.topology_aware_scheduling.enabled
+        return self._topologies.get(topology_name(shape)) if enabled else None
+
+    def _note_missing(self, shape: Shape) -> None:
+        topology = topology_name(shape)
+        if topology is not None and topology not in self._topologies:
+            self.notes.append(
+                f"{shape.name}: the ClusterTopologyBinding {topology} is not among the files: "
+                "the gangs are shown without topology constraints"
+            )
+        for missing in external_templates(shape):
+            if missing not in self._claim_templates:
+                self.notes.append(
+                    f"{shape.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
+                    "the files: its claims are not shown"
+                )
+
+
+class _Everything(frozenset[str]):
+    """Fields of a kind in its newest version: whichever one asks for."""
+
+    def __contains__(self, path: object) -> bool:
+        return True
+
+
+def _everything(backend: Backend) -> Served:
+    probes = backend.probes if isinstance(backend, Probes) else ()
+    return Served(
+        fields={kind: _Everything() for kind in backend.kinds}, kept=frozenset(p.name for p in probes)
+    )
+
+
+def _check(backend: Backend, shape: Shape) -> None:
+    problems = backend.validate(shape.pcs) if isinstance(backend, Validates) else ()
+    errors = [p for p in problems if not p.warning]
+    if errors:
+        text = "; ".join(str(e) for e in errors)
+        raise CommandError(f"{shape.name}: {text}", "; ".join(e.remedy for e in errors if e.remedy))
+
+
+def _complete(wanted: SchedulerObject, gang: PodGang) -> Json:
+    metadata = dict(wanted.body["metadata"])
+    if wanted.kind.namespaced:
+        metadata["namespace"] = gang.metadata.namespace
+    metadata["ownerReferences"] = [codec.to_builtins(owner_reference(gang))]
+    kind = {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
+    return kind | wanted.body | {"metadata": metadata}
+
+
+def _of_kind(values: list[Any], kind: type[R]) -> list[R]:
+    wanted = (kind.resource.api_version, kind.resource.kind)
+    return [
+        codec.decode(codec.encode(v), kind)
+        for v in values
+        if isinstance(v, Mapping) and (v.get("apiVersion"), v.get("kind")) == wanted
+    ]
+
+
+def _claim_templates(values: list[Any]) -> Iterator[tuple[TemplateRef, Json]]:
+    for value in values:
+        if isinstance(value, Mapping) and value.get("kind") == "ResourceClaimTemplate":
+            meta = value.get("metadata") or {}
+            spec = (value.get("spec") or {}).get("spec") or {}
+            yield TemplateRef(meta.get("namespace") or "default", meta.get("name", "")), spec

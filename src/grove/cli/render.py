@@ -1,0 +1,88 @@
+"""`grove render`: every object that the operator would make of a manifest, without a cluster."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data
+from grove.cli.validate import print_report, read_configuration, read_sources
+
+if TYPE_CHECKING:
+    from grove.cli.offline import Offline
+
+
+def render(
+    filename: Annotated[
+        list[str],
+        typer.Option(
+            "--filename", "-f", help="A file, a folder (with all below it), or - for standard input."
+        ),
+    ],
+    replicas: Annotated[
+        int | None, typer.Option(min=0, help="As if each set had N replicas.", metavar="N")
+    ] = None,
+    scale: Annotated[
+        list[str] | None,
+        typer.Option(help="As if the scaling group had N copies; may be repeated.", metavar="GROUP=N"),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="The operator's configuration. Without it, whatever some cluster could allow is allowed."
+        ),
+    ] = None,
+    output: OutputOption = Output.YAML,
+) -> None:
+    """Print every object that the operator would make: cliques, gangs, services, pods and the rest.
+
+    Works without a cluster, and prints the same for the same files. What only a cluster knows is filled in readably.
+    Exit code 1 when something is invalid, 2 when a file cannot be read.
+    """
+    from grove.api.manifests import check, permissive, read
+
+    if output is Output.TABLE:
+        raise CommandError("whole objects do not fit into a table", "use --output yaml or json", Exit.USAGE)
+    copies = dict(_copies(s) for s in scale or [])
+    sources, unreadable = read_sources(filename)
+    if unreadable:
+        raise CommandError("; ".join(unreadable), code=Exit.USAGE)
+    configuration = read_configuration(config) or permissive()
+    report = check(sources, configuration)
+    if report.findings:
+        print_report(report, stderr=True)
+    if report.errors:
+        raise SystemExit(int(Exit.NO))
+
+    from grove.cli.offline import Offline
+    from grove.plan.render import Sizes
+
+    offline = Offline(read(sources), configuration)
+    _check_names(offline, filename, copies)
+    objects = offline.render(Sizes(replicas, copies))
+    for note in offline.notes:
+        sys.stderr.write(f"note: {note}\n")
+    print_data(objects, output)
+
+
+def _copies(text: str) -> tuple[str, int]:
+    group, _, number = text.partition("=")
+    if not (group and number.isdecimal()):
+        raise CommandError(
+            f"--scale {text}: this is not a group and a number",
+            "write it as in --scale prefill=3",
+            Exit.USAGE,
+        )
+    return group, int(number)
+
+
+def _check_names(offline: "Offline", filename: list[str], copies: dict[str, int]) -> None:
+    if not offline.sets:
+        where = ", ".join(filename)
+        raise CommandError(f"there is no PodCliqueSet in {where}", "give the file that describes one with -f")
+    known = [g.name for pcs in offline.sets for g in pcs.spec.template.pod_clique_scaling_groups]
+    for group, number in copies.items():
+        if group not in known:
+            there = f"the groups are {', '.join(known)}" if known else "the set has no scaling groups"
+            raise CommandError(f"--scale {group}={number}: there is no such group", there, Exit.USAGE)
