@@ -27,6 +27,12 @@ DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
 RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
 TOPOLOGY_NAME = "grove.io/topology-name"
 
+# Annotations of PodGangs, for their backends: the scheduler's own topology object where it has another name, the queue
+# that the set or its cliques ask for, and what the minimum of pods requests, as JSON.
+SCHEDULER_TOPOLOGY = "grove.io/scheduler-topology"
+QUEUE = "grove.io/queue"
+MIN_RESOURCES = "grove.io/min-resources"
+
 # On a PodCliqueSet: what happens when the cluster can promise less than its gangs ask for.
 GANG_GUARANTEE = "grove.io/gang-guarantee"
 GUARANTEE_STRICT = "strict"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from grove.api.conditions import ConditionType
-from grove.api.podcliqueset import PodCliqueSet
+from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.pods import Pod
 from grove.api.topology import ClusterTopologyBinding
@@ -66,12 +66,14 @@ class Served:
 
     `fields` are paths such as `spec.minMember`, per kind; a kind that is not in it is not served. `kept` are the names
     of the backend's probes whose field the server kept, `dropped` those whose field was gone from its answer. A probe
-    that the server refused is in neither: it says nothing about the field.
+    that the server refused is in neither: it says nothing about the field. `objects` has the objects of the kinds that
+    the backend reads, by name; a kind that is not served, or that Grove may not read, is not in it.
     """
 
     fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     dropped: frozenset[str] = frozenset()
+    objects: Mapping[ObjectKind, Mapping[str, Json]] = field(default_factory=dict)
 
     def __contains__(self, kind: ObjectKind) -> bool:
         return kind in self.fields
@@ -177,8 +179,31 @@ class Observation:
 
 @runtime_checkable
 class Topologies(Protocol):
+    topology_kind: ObjectKind
+    """The kind of what `topology` returns, which is cluster-scoped."""
+
     def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
-        """The scheduler's own object for a cluster topology."""
+        """The scheduler's own object for a cluster topology. One that differs is replaced by a new one."""
+        ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    reads: Sequence[ObjectKind]
+    """Cluster-scoped kinds of the scheduler that `translate` looks up in `served.objects`, such as queues.
+
+    A gang is translated anew when one of them comes, goes or gets another spec; not when its status changes.
+    """
+
+
+@runtime_checkable
+class Annotates(Protocol):
+    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+        """Annotations for a gang of a set: what the backend needs of the set and a gang does not say.
+
+        `members` are the cliques of the gang's groups, in their order. Always give the same keys: a key that is
+        left out later stays on the gang as it was.
+        """
         ...
 
 
