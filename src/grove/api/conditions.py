@@ -76,6 +76,7 @@ class EventReason:
     POD_CREATED = "PodCreateSuccessful"
     POD_CREATE_FAILED = "PodCreateFailed"
     POD_LINK_DROPPED = "PodLinkDropped"
+    POD_REPLACED = "PodReplaced"
     POD_DELETED = "PodDeleteSuccessful"
     POD_DELETE_FAILED = "PodDeleteFailed"
     ALL_SCHEDULED_REPLICAS_LOST = "AllScheduledReplicasLost"

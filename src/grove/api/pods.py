@@ -34,12 +34,23 @@ class SchedulingGate(_View):
     name: str
 
 
+class SchedulingGroup(_View):
+    pod_group_name: str | None = None
+
+
+class WorkloadReference(_View):
+    name: str | None = None
+    pod_group: str | None = None
+
+
 class PodSpec(_View):
     node_name: str | None = None
     hostname: str | None = None
     scheduler_name: str | None = None
     restart_policy: str | None = None
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: WorkloadReference | None = None
 
 
 class PodCondition(_View):

@@ -6,7 +6,10 @@ from typing import Annotated
 
 import typer
 
+from grove.cli import sandbox
 from grove.cli.crds import crds
+from grove.cli.demo import demo
+from grove.cli.operator import operator
 from grove.cli.output import CommandError, Exit, fail, print_error
 from grove.cli.render import render
 from grove.cli.validate import validate
@@ -38,9 +41,18 @@ def grove(
     """Gang scheduling for any Kubernetes scheduler."""
 
 
+app.command()(demo)
 app.command()(validate)
 app.command()(render)
 app.command()(crds)
+app.command()(operator)
+
+_sandbox = typer.Typer(
+    no_args_is_help=True, help="Run the embedded cluster, for trying things out with kubectl."
+)
+_sandbox.command()(sandbox.up)
+_sandbox.command()(sandbox.down)
+app.add_typer(_sandbox, name="sandbox")
 
 
 def run() -> None:

@@ -18,7 +18,7 @@ from grove.cli.output import CommandError, Exit
 from grove.plan import startup
 from grove.plan.claims import TemplateRef, external_templates
 from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings, topology_name
+from grove.plan.gangs import topology_name
 from grove.plan.render import Scheduling, Sizes, render
 from grove.plan.shape import Shape, owner_reference
 from grove.schedulers.backend import Backend, Probes, Refusal, SchedulerObject, Served, Validates
@@ -70,8 +70,7 @@ class Offline:
         def objects(gang: PodGang) -> list[Json]:
             return [_complete(o, gang) for o in backend.translate(gang, _everything(backend))]
 
-        settings = GangSettings(selection.scheduler_name, backend.name, self._topology(shape))
-        return Scheduling(settings, draft, objects)
+        return Scheduling(selection.settings(self._topology(shape)), draft, objects)
 
     def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled

@@ -94,7 +94,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
             ) as cluster,
             serve(cluster.server, port=port) as url,
         ):
-            _write_kubeconfig(kubeconfig, url)
+            write_kubeconfig(kubeconfig, url)
             typer.echo(_greeting(url, nodes, kubernetes, kubeconfig))
             typer.echo("Ctrl-C ends it.")
             sys.stdout.flush()
@@ -150,7 +150,7 @@ def _home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grove" / "sandbox"
 
 
-def _write_kubeconfig(path: Path, url: str) -> None:
+def write_kubeconfig(path: Path, url: str) -> None:
     import json
 
     config = {

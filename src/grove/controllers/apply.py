@@ -28,17 +28,34 @@ class ForeignObjectError(Exception):
         )
 
 
+class FixedFieldsError(Exception):
+    """An object differs from what is desired in fields that cannot be changed."""
+
+    def __init__(self, kind: str, key: ObjectKey, uid: str, paths: Collection[str]) -> None:
+        super().__init__(f"{kind} {key} has another {', '.join(paths)}, which cannot be changed")
+        self.key = key
+        self.uid = uid
+
+
 class Applier:
     def __init__(self) -> None:
         self._settled: dict[str, tuple[str, bytes]] = {}
 
     async def ensure(
-        self, informer: Informer[Obj], desired: bytes, *, owner_uid: str, ours: Collection[str] = ()
+        self,
+        informer: Informer[Obj],
+        desired: bytes,
+        *,
+        owner_uid: str,
+        ours: Collection[str] = (),
+        fixed: Collection[str] = (),
+        all_but_fixed: bool = False,
     ) -> Obj | None:
         """The object as it is afterwards; None while its predecessor is still going away.
 
-        `desired` is its JSON, with name, namespace and owner reference. Raises ForeignObjectError, and the
-        errors of requests.
+        `desired` is its JSON, with name, namespace and owner reference. An object that differs in a `fixed` field
+        raises FixedFieldsError, or with `all_but_fixed` keeps that field. Raises ForeignObjectError, and the errors of
+        requests.
         """
         wanted: Json = orjson.loads(desired)
         key = ObjectKey(wanted["metadata"].get("namespace", ""), wanted["metadata"]["name"])
@@ -57,13 +74,31 @@ class Applier:
         if self._settled.get(uid) == (version, desired):
             return found
         patch = difference(_as_json(found), wanted, ours)
-        if patch is not None:
+        stuck = [path for path in fixed if _take(patch or {}, path.split("."))]
+        if stuck and not all_but_fixed:
+            raise FixedFieldsError(wanted["kind"], key, uid, stuck)
+        if patch:
             found = await informer.objects.merge_patch(key, orjson.dumps(patch))
-        self._settled[uid] = (found.metadata.resource_version or "", desired)
+        if not stuck:
+            self._settled[uid] = (found.metadata.resource_version or "", desired)
         return found
 
     def forget(self, uid: str) -> None:
         self._settled.pop(uid, None)
+
+
+def _take(patch: Json, path: list[str]) -> bool:
+    """Takes a path out of a patch, with what is empty then; whether it was there."""
+    if path[0] not in patch:
+        return False
+    if len(path) > 1:
+        inner = patch[path[0]]
+        if not isinstance(inner, dict) or not _take(inner, path[1:]):
+            return False
+        if inner:
+            return True
+    del patch[path[0]]
+    return True
 
 
 def _as_json(obj: KubeObject) -> Json:

@@ -5,26 +5,43 @@ that fails, refuses a gang, or whose kinds the cluster does not serve says so on
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import orjson
 import structlog
 
-from grove.api import PodGang, codec, labels
-from grove.api.conditions import Reason
-from grove.controllers.apply import Applier
+from grove.api import PodGang, PodGangStatus, codec, labels
+from grove.api.conditions import ConditionType, Reason
+from grove.api.model import replace as replace_model
+from grove.api.pods import Pod
+from grove.controllers.apply import Applier, FixedFieldsError
 from grove.controllers.discovery import fields_of, is_kept
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
 from grove.plan.shape import owner_reference
+from grove.plan.status_conditions import put
 from grove.runtime.cache import Change
+from grove.runtime.discovery import resources
 from grove.runtime.errors import RequestError
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, key_of, uid_of
-from grove.schedulers.backend import Backend, ObjectKind, Probes, Promises, Refusal, SchedulerObject, Served
+from grove.schedulers.backend import (
+    Backend,
+    Dialects,
+    ObjectKind,
+    Probe,
+    Probes,
+    Promises,
+    Refusal,
+    SchedulerObject,
+    Served,
+    Strict,
+    dialect_of,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -34,12 +51,22 @@ ASK_AGAIN_AFTER = 300.0
 
 @dataclass(frozen=True)
 class Synced:
-    """The backend's word on one gang, for its BackendSynced condition."""
+    """The backend's word on one gang, for its conditions BackendSynced and SchedulerDialect."""
 
     ok: bool
     reason: str
     message: str
     error: Exception | None = None
+    dialect: str = ""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the cluster answered when it was last asked; `kept` and `dropped` are probes, by backend."""
+
+    fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
+    kept: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 class Backends:
@@ -50,8 +77,8 @@ class Backends:
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
-        self._fields: dict[ObjectKind, frozenset[str]] = {}
-        self._kept: dict[str, frozenset[str]] = {}
+        self._asking = asyncio.Lock()
+        self._known = Known()
         for backend in self._backends.values():
             for kind in backend.kinds:
                 self._objects[kind] = manager.informer(
@@ -84,45 +111,62 @@ class Backends:
     def needs_nothing(self, gang: PodGang) -> bool:
         """Whether the gang's backend runs here and the gang needs no object of it."""
         backend = self.here(gang)
+        if backend is None or isinstance(backend, Dialects):
+            return False
         try:
-            return backend is not None and not backend.translate(gang, self.served(backend))
+            return not backend.translate(gang, self.served(backend))
         except Exception:  # said by `sync`, which calls the same
             return False
 
     def served(self, backend: Backend) -> Served:
-        known = {
-            k: self._fields[k]
+        known, name = self._known, backend.name
+        fields = {
+            k: known.fields[k]
             for k in backend.kinds
-            if k in self._fields and self._objects[k].synced.is_set()
+            if k in known.fields and self._objects[k].synced.is_set()
         }
-        return Served(known, self._kept.get(backend.name, frozenset()))
+        return Served(fields, known.kept.get(name, frozenset()), known.dropped.get(name, frozenset()))
 
-    async def sync(self, gang: PodGang) -> Synced:
-        """Never raises for what concerns one gang: the answer says what is wrong."""
+    async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced:
+        """Never raises for what concerns one gang: the answer says what is wrong. `pods` are those of the gang."""
         backend = self.here(gang)
         if backend is None:
             raise ValueError(f"the backend of PodGang {key_of(gang)} does not run in this process")
+        dialect = dialect_of(gang)
         try:
             served = self.served(backend)
-            wanted = backend.translate(gang, served)
-            missing = [o.kind for o in wanted if o.kind not in served]
-            if missing:
-                return self._not_served(missing)
-            for wanted_object in wanted:
-                await self._ensure(gang, wanted_object)
-            await self._prune(gang, backend, wanted)
-            shortfall = backend.shortfall(gang, served) if isinstance(backend, Promises) else ""
+            if isinstance(backend, Dialects):
+                if unknown := self._unknown(backend):
+                    return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, unknown, dialect=dialect)
+                dialect = backend.dialect(gang, pods, served)
+                gang = with_dialect(gang, dialect)
+            return replace(await self._sync(gang, backend, served, bool(pods)), dialect=dialect)
         except Refusal as e:
-            return Synced(False, Reason.REFUSED_BY_BACKEND, str(e))
+            return Synced(False, Reason.REFUSED_BY_BACKEND, str(e), dialect=dialect)
         except RequestError as e:
-            return Synced(False, Reason.BACKEND_FAILED, describe(e), e)
+            return Synced(False, Reason.BACKEND_FAILED, describe(e), e, dialect)
         except Exception as e:
             log.exception("a backend failed", backend=backend.name, gang=str(key_of(gang)))
-            return Synced(
-                False, Reason.BACKEND_FAILED, f"defect in the backend {backend.name}: {describe(e)}", e
+            what = f"defect in the backend {backend.name}: {describe(e)}"
+            return Synced(False, Reason.BACKEND_FAILED, what, e, dialect)
+
+    async def _sync(self, gang: PodGang, backend: Backend, served: Served, in_use: bool) -> Synced:
+        wanted = backend.translate(gang, served)
+        missing = [o.kind for o in wanted if o.kind not in served]
+        if missing:
+            return self._not_served(missing)
+        shortfall = backend.shortfall(gang, served) if isinstance(backend, Promises) else ""
+        if shortfall and is_strict(gang, backend):
+            raise Refusal(
+                f"{shortfall}: refused, since the full guarantee is asked for",
+                f"use a cluster that has it, or set the annotation {labels.GANG_GUARANTEE} of the set to "
+                f"{labels.GUARANTEE_BEST_EFFORT}",
             )
-        if shortfall:
-            return Synced(True, Reason.WEAKER_THAN_ASKED, shortfall)
+        kept_as_is = [text for o in wanted if (text := await self._ensure(gang, o, in_use))]
+        await self._prune(gang, backend, wanted, served)
+        weaker = "; ".join([t for t in (shortfall, *kept_as_is) if t])
+        if weaker:
+            return Synced(True, Reason.WEAKER_THAN_ASKED, weaker)
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
         return Synced(True, Reason.BACKEND_IN_SYNC, names or f"the backend {backend.name} needs no object")
 
@@ -140,35 +184,88 @@ class Backends:
         await self._ask(wake_all)
 
     async def _ask(self, wake_all: Callable[[], None]) -> None:
-        """Asks which fields the served kinds have and which probes are kept; wakes the gangs if the answer is new."""
-        served = [k for k, informer in self._objects.items() if informer.synced.is_set()]
+        """Asks which kinds are served, with which fields, and which probes are kept; wakes the gangs if that is new."""
+        async with self._asking:
+            try:
+                known = await self._answers()
+            except RequestError as e:
+                log.warning("cannot learn what the cluster serves, will ask again", error=describe(e))
+                return
+            if known == self._known:
+                return
+            self._known = known
+        log.info(
+            "the cluster serves",
+            kinds=[f"{k.kind} ({k.api_version})" for k in known.fields],
+            kept={name: sorted(kept) for name, kept in known.kept.items() if kept},
+        )
+        wake_all()
+
+    async def _answers(self) -> Known:
+        listed = {
+            gv: await resources(self._client, *gv) for gv in {(k.group, k.version): 0 for k in self._objects}
+        }
+        served = [k for k in self._objects if k.plural in listed[k.group, k.version]]
         fields = {k: await fields_of(self._client, k) for k in served}
         kept: dict[str, frozenset[str]] = {}
+        dropped: dict[str, frozenset[str]] = {}
         for backend in self._backends.values():
             probes = backend.probes if isinstance(backend, Probes) else ()
-            kept[backend.name] = frozenset([p.name for p in probes if await is_kept(self._client, p)])
-        if (fields, kept) != (self._fields, self._kept):
-            self._fields, self._kept = fields, kept
-            wake_all()
+            answers = {p.name: await is_kept(self._client, p) for p in probes if _can_ask(p, served)}
+            kept[backend.name] = frozenset([name for name, answer in answers.items() if answer])
+            dropped[backend.name] = frozenset([name for name, answer in answers.items() if answer is False])
+        return Known(fields, kept, dropped)
 
-    async def _ensure(self, gang: PodGang, wanted: SchedulerObject) -> None:
+    def _unknown(self, backend: Backend) -> str:
+        """What must still be learned of the cluster before a dialect can be chosen; empty when all is known."""
+        if backend.name not in self._known.kept:
+            return "waiting to learn what the cluster serves"
+        late = [k for k in backend.kinds if k in self._known.fields and not self._objects[k].synced.is_set()]
+        if not late:
+            return ""
+        trouble = self._objects[late[0]].trouble
+        why = f": {describe(trouble)}" if trouble is not None else ""
+        return f"waiting to read {late[0].plural} ({late[0].api_version}){why}"
+
+    async def _ensure(self, gang: PodGang, wanted: SchedulerObject, in_use: bool) -> str:
+        """Returns what could not be made as wanted, because it is in use."""
         metadata = dict(wanted.body["metadata"])
         if wanted.kind.namespaced:
             metadata["namespace"] = gang.metadata.namespace
         metadata["ownerReferences"] = [codec.to_builtins(owner_reference(gang))]
-        body = (
+        body = orjson.dumps(
             {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
             | wanted.body
             | {"metadata": metadata}
         )
-        await self._applier.ensure(
-            self._objects[wanted.kind], orjson.dumps(body), owner_uid=uid_of(gang), ours=wanted.ours
-        )
+        informer = self._objects[wanted.kind]
 
-    async def _prune(self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject]) -> None:
+        async def ensure(all_but_fixed: bool = False) -> None:
+            await self._applier.ensure(
+                informer,
+                body,
+                owner_uid=uid_of(gang),
+                ours=wanted.ours,
+                fixed=wanted.fixed,
+                all_but_fixed=all_but_fixed,
+            )
+
+        try:
+            await ensure()
+        except FixedFieldsError as e:
+            if wanted.held and in_use:
+                await ensure(all_but_fixed=True)
+                return f"{e} while the gang has pods"
+            await informer.objects.delete(e.key, uid=e.uid)
+            await ensure()
+        return ""
+
+    async def _prune(
+        self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], served: Served
+    ) -> None:
         """Removes objects of this gang that are no longer wanted, dependents first."""
         kept = {(o.kind, o.name) for o in wanted}
-        for kind in reversed(backend.kinds):
+        for kind in (k for k in reversed(backend.kinds) if k in served):
             informer = self._objects[kind]
             for found in informer.cache.by_index("owner", uid_of(gang)):
                 if (kind, found.metadata.name) not in kept and found.metadata.deletion_timestamp is None:
@@ -180,6 +277,28 @@ class Backends:
         why = f": {describe(trouble)}" if trouble is not None else ""
         message = f"the cluster does not serve {kinds}{why}; install the scheduler, or choose another one"
         return Synced(False, Reason.SCHEDULER_NOT_INSTALLED, message)
+
+
+def with_dialect(gang: PodGang, dialect: str) -> PodGang:
+    """The gang as its backend is to see it, before the dialect is written; when that was is not for it to know."""
+    status = gang.status or PodGangStatus(phase="Pending")
+    said = put(
+        status.conditions, ConditionType.DIALECT, "True", dialect, "", datetime.min.replace(tzinfo=UTC)
+    )
+    return replace_model(gang, status=replace_model(status, conditions=said))
+
+
+def is_strict(gang: PodGang, backend: Backend) -> bool:
+    """The set's own word, else that of the backend's profile."""
+    asked = gang.metadata.annotations.get(labels.GANG_GUARANTEE, "")
+    if asked in (labels.GUARANTEE_STRICT, labels.GUARANTEE_BEST_EFFORT):
+        return asked == labels.GUARANTEE_STRICT
+    return isinstance(backend, Strict) and backend.strict
+
+
+def _can_ask(probe: Probe, served: Sequence[ObjectKind]) -> bool:
+    """The core kinds are served everywhere; a kind that is not served keeps nothing."""
+    return not probe.kind.group or probe.kind in served
 
 
 def _owner_of(obj: Companion) -> list[str]:

@@ -9,6 +9,7 @@ from grove.controllers.world import Companion
 from grove.plan.gates import conditions
 from grove.plan.status_conditions import find
 from grove.runtime.cache import Change
+from grove.schedulers.backend import dialect_of
 
 
 def described_anew(change: Change[Any]) -> bool:
@@ -27,11 +28,13 @@ def described_anew(change: Change[Any]) -> bool:
 
 
 def gate_could_open(change: Change[PodGang]) -> bool:
-    """Pods wait for these and no others: the gang's spec, Initialized, BackendSynced, Scheduled."""
+    """Pods wait for these and no others: the gang's spec, its dialect, Initialized, BackendSynced, Scheduled."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
     waited_for = (ConditionType.INITIALIZED, ConditionType.BACKEND_SYNCED, ConditionType.SCHEDULED)
+    if dialect_of(old) != dialect_of(new):
+        return True
     return described_anew(change) or any(_said(old, kind) != _said(new, kind) for kind in waited_for)
 
 

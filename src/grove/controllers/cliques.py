@@ -4,24 +4,28 @@ Pods are made only once their gang exists, since a backend may tie them to it by
 gets a name of ours, so that a create whose answer was lost is recognised instead of repeated.
 """
 
+import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 
 import msgspec
 import structlog
 
 from grove.api import PodClique, PodCliqueSet, PodGang, labels
 from grove.api.conditions import EventReason
+from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
 from grove.controllers.changes import described_anew, gate_could_open, pod_moved
 from grove.controllers.finalizers import remove_finalizer
+from grove.controllers.replacement import Replacements
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe, last_errors, write_status
 from grove.controllers.world import World, label
 from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gates import plan_gates
-from grove.plan.pod_counts import plan_pods
+from grove.plan.pod_counts import PodPlan, plan_pods
 from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
@@ -29,9 +33,12 @@ from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
-from grove.schedulers.backend import Backend, Refusal
+from grove.schedulers.backend import Backend, Dialects, Links, Refusal, Splits, dialect_of
 
 log = structlog.get_logger(__name__)
+
+# How long a pod without its link stays to be looked at, before it is made anew.
+UNLINKED_POD_LASTS = timedelta(minutes=5)
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -44,6 +51,7 @@ class CliqueController:
         self._shapes = shapes
         self._init_image = init_image
         self._chance = chance or random.SystemRandom()
+        self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
@@ -80,13 +88,14 @@ class CliqueController:
             workers=world.configuration.controllers.pod_clique.concurrent_syncs,
         )
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Returns how long a failed pod must wait for its replacement, if one does."""
         clique = self._world.cliques.cache.get(key)
         if clique is None:
-            return
+            return None
         if clique.metadata.deletion_timestamp is not None:
             await self._release(clique)
-            return
+            return None
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
@@ -94,6 +103,7 @@ class CliqueController:
         await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
+        return self._replacements.wait(uid_of(clique)) or None
 
     async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
@@ -101,28 +111,44 @@ class CliqueController:
         backend = (
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
+        pods = self._pods(clique)
+        apart_from = _apart_from(clique, gang, backend)
         plan = plan_pods(
-            clique.spec.replicas, self._pods(clique), template_hash=label(clique, labels.POD_TEMPLATE_HASH)
+            clique.spec.replicas,
+            pods,
+            template_hash=label(clique, labels.POD_TEMPLATE_HASH),
+            apart_from=apart_from,
         )
+        if plan.replaced:
+            if self._replacements.wait(uid_of(clique)):
+                plan = PodPlan(create=plan.create[len(plan.replaced) :], delete=[], replaced=[])
+            else:
+                self._note_replacements(clique, plan)
         failures = await self._delete(clique, plan.delete)
         if (
             plan.create
             and gang is not None
             and gang.metadata.deletion_timestamp is None
             and backend is not None
+            and (dialect_of(gang) or not isinstance(backend, Dialects))
         ):
             failures += await self._create(clique, shape, gang, backend, plan.create)
         if backend is not None:
-            failures += await self._open_gates(clique, gang, backend.gate)
+            failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
+
+    def _note_replacements(self, clique: PodClique, plan: PodPlan) -> None:
+        self._replacements.note(uid_of(clique))
+        pod = plan.replaced[0]
+        why = pod.status.reason or f"phase {pod.status.phase}"
+        note = f"{len(plan.replaced)} pods ended and are replaced, such as {pod.metadata.name}: {why}"
+        self._world.warn(PodClique.resource, clique, EventReason.POD_REPLACED, note, "ReplacePod")
 
     async def _create(
         self, clique: PodClique, shape: Shape, gang: PodGang, backend: Backend, indices: Sequence[int]
     ) -> list[tuple[str, Exception]]:
         try:
-            template = PodTemplate(
-                shape, clique, self._draft(clique, gang, backend), init_image=self._init_image
-            )
+            template = self._template(clique, shape, gang, backend)
         except Refusal as e:
             return [("ERR_BUILD_POD_RESOURCE", e)]
         namespace = clique.metadata.namespace or ""
@@ -130,10 +156,12 @@ class CliqueController:
         async def create(index: int) -> None:
             name = f"{clique.metadata.name}-{''.join(self._chance.choices(_SUFFIX, k=5))}"
             try:
-                await self._world.pods.objects.create(namespace, _named(template.body(index), name))
+                await self._world.pods.objects.create(namespace, _named(template(index).body(index), name))
             except AlreadyExists:
-                # Either our own create whose answer was lost, or, once in 14 million, the name of another pod.
-                await self._world.pods.objects.get(ObjectKey(namespace, name))
+                # Our own create whose answer was lost; or, once in 14 million, the name is another pod's.
+                found = await self._world.pods.objects.get(ObjectKey(namespace, name))
+                if label(found, labels.POD_INDEX) != str(index):
+                    raise
 
         outcomes = await for_each(indices, create)
         errors = [o.error for o in outcomes if o.error is not None]
@@ -154,10 +182,14 @@ class CliqueController:
         return [("ERR_DELETE_POD", e) for e in errors]
 
     async def _open_gates(
-        self, clique: PodClique, gang: PodGang | None, gate: str
+        self, clique: PodClique, gang: PodGang | None, backend: Backend, apart_from: int | None
     ) -> list[tuple[str, Exception]]:
+        gate = backend.gate
         base = self._gang(clique, labels.BASE_POD_GANG) if label(clique, labels.BASE_POD_GANG) else gang
-        gates = plan_gates(clique.metadata.name or "", self._pods(clique), gate, gang, base)
+        gates = plan_gates(
+            clique.metadata.name or "", self._pods(clique), gate, gang, base, apart_from=apart_from
+        )
+        broken = _broken_links(clique, gang, backend, gates.open)
 
         async def open_gate(pod: Pod) -> None:
             position = next(i for i, g in enumerate(pod.spec.scheduling_gates) if g.name == gate)
@@ -168,14 +200,24 @@ class CliqueController:
             except NotFound:
                 log.debug("pod went away before its gate was removed", pod=str(key_of(pod)))
 
-        outcomes = await for_each(gates.open, open_gate)
-        return [("ERR_REMOVE_POD_SCHEDULING_GATE", o.error) for o in outcomes if o.error is not None]
+        outcomes = await for_each([p for p in gates.open if p not in broken.values()], open_gate)
+        failures = [("ERR_REMOVE_POD_SCHEDULING_GATE", o.error) for o in outcomes if o.error is not None]
+        return failures + await self._keep_closed(clique, broken)
+
+    async def _keep_closed(self, clique: PodClique, broken: dict[str, Pod]) -> list[tuple[str, Exception]]:
+        """Says why pods stay behind their gates. They cannot be mended, so now and then they are made anew."""
+        if not broken:
+            return []
+        note = next(iter(broken))
+        self._world.warn(PodClique.resource, clique, EventReason.POD_LINK_DROPPED, note, "OpenGate")
+        old = [p for p in broken.values() if _age(p, self._world.now()) >= UNLINKED_POD_LASTS]
+        return [("ERR_POD_LINK_DROPPED", BrokenLinkError(note)), *await self._delete(clique, old)]
 
     async def _write_status(
         self, clique: PodClique, shape: Shape | None, failures: list[tuple[str, Exception]]
     ) -> None:
         now = self._world.now()
-        status = clique_status(clique, self._pods(clique), shape, now)
+        status = clique_status(clique, self._pods(clique), shape, now, synced=not failures)
         status.last_errors = last_errors(clique.status.last_errors if clique.status else [], failures, now)
         await write_status(self._world.cliques, clique, clique.status, status)
         before = clique.status.scheduled_replicas if clique.status else 0
@@ -187,18 +229,30 @@ class CliqueController:
 
     async def _release(self, clique: PodClique) -> None:
         """The pods follow by garbage collection; nothing else is held by the finalizer."""
+        self._replacements.forget(uid_of(clique))
         finalizers = clique.metadata.finalizers
         await remove_finalizer(self._world.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
 
-    def _draft(self, clique: PodClique, gang: PodGang, backend: Backend) -> PodDraft:
-        draft = PodDraft(scheduler_name=label(gang, labels.SCHEDULER_NAME), gate=backend.gate)
-        group = next((g for g in gang.spec.pod_groups if g.name == clique.metadata.name), None)
+    def _template(
+        self, clique: PodClique, shape: Shape, gang: PodGang, backend: Backend
+    ) -> Callable[[int], PodTemplate]:
+        """The template of the pod with an index. Raises Refusal."""
+        group = _group(clique, gang)
         if group is None:
             raise Refusal(
                 f"PodGang {gang.metadata.name} has no group for PodClique {clique.metadata.name} yet"
             )
-        backend.prepare_pod(gang, group, draft)
-        return draft
+
+        def made(prepare: Callable[[PodGang, PodGroup, PodDraft], None]) -> PodTemplate:
+            draft = PodDraft(scheduler_name=label(gang, labels.SCHEDULER_NAME), gate=backend.gate)
+            prepare(gang, group, draft)
+            return PodTemplate(shape, clique, draft, init_image=self._init_image)
+
+        required = made(backend.prepare_pod)
+        if not isinstance(backend, Splits) or not backend.splits(gang, group):
+            return lambda index: required
+        surplus = made(backend.prepare_surplus)
+        return lambda index: required if index < group.min_replicas else surplus
 
     def _pods(self, clique: PodClique) -> list[Pod]:
         return self._world.pods.cache.by_index("owner", uid_of(clique))
@@ -211,6 +265,37 @@ class CliqueController:
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
         return [key_of(c) for c in self._world.cliques.cache.by_index("set", key_of(pcs))]
+
+
+class BrokenLinkError(Exception):
+    """The API server took away what ties a pod to its gang."""
+
+
+def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
+    return next((g for g in gang.spec.pod_groups if g.name == clique.metadata.name), None)
+
+
+def _apart_from(clique: PodClique, gang: PodGang | None, backend: Backend | None) -> int | None:
+    """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
+    if gang is None or not isinstance(backend, Splits):
+        return None
+    group = _group(clique, gang)
+    return group.min_replicas if group is not None and backend.splits(gang, group) else None
+
+
+def _broken_links(
+    clique: PodClique, gang: PodGang | None, backend: Backend, pods: Sequence[Pod]
+) -> dict[str, Pod]:
+    """The pods that the scheduler would not see as part of the gang, by what is wrong with them."""
+    group = _group(clique, gang) if gang is not None else None
+    if gang is None or group is None or not isinstance(backend, Links):
+        return {}
+    return {why: p for p in pods if (why := backend.broken_link(gang, group, p))}
+
+
+def _age(pod: Pod, now: datetime) -> timedelta:
+    made = pod.metadata.creation_timestamp
+    return now - datetime.fromisoformat(made) if made else timedelta()
 
 
 def _of_gang(gang: PodGang) -> list[ObjectKey]:

@@ -5,12 +5,15 @@ from typing import Any
 
 import msgspec
 import orjson
+import structlog
 
 from grove.runtime.client import Client
 from grove.runtime.errors import RequestError
 from grove.runtime.requests import Call
 from grove.runtime.transport import Request
 from grove.schedulers.backend import ObjectKind, Probe
+
+log = structlog.get_logger(__name__)
 
 Json = dict[str, Any]
 
@@ -32,8 +35,8 @@ async def fields_of(client: Client, kind: ObjectKind) -> frozenset[str]:
     return frozenset(_paths(root, schemas, "", _DEPTH)) if root is not None else frozenset()
 
 
-async def is_kept(client: Client, probe: Probe) -> bool:
-    """Whether a dry run keeps the probe's field."""
+async def is_kept(client: Client, probe: Probe) -> bool | None:
+    """Whether a dry run keeps the probe's field; None when the server refuses it and so does not say."""
     kind = probe.kind
     body = {"apiVersion": kind.api_version, "kind": kind.kind} | probe.body
     where = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
@@ -43,9 +46,10 @@ async def is_kept(client: Client, probe: Probe) -> bool:
     )
     try:
         answer = await client.send(Call(request, "create", kind.plural))
-    except RequestError:
-        return False
-    return _at(orjson.loads(answer.body), probe.path) is not None
+    except RequestError as e:
+        log.debug("the server refused a probe", probe=probe.name, error=str(e))
+        return None
+    return bool(_at(orjson.loads(answer.body), probe.path) == _at(probe.body, probe.path))
 
 
 def _is(schema: Json, kind: ObjectKind) -> bool:

@@ -91,7 +91,9 @@ class GangController:
         init = self._plan(gang, pods) if self._fills else None
         if init is not None:
             gang = await self._fill(gang, init)
-        synced = await self._backends.sync(gang) if self._backends.here(gang) is not None else None
+        synced = (
+            await self._backends.sync(gang, _all(pods)) if self._backends.here(gang) is not None else None
+        )
         status = self._status(gang, pods, init, synced)
         await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
         if synced is not None and synced.error is not None:
@@ -101,7 +103,7 @@ class GangController:
         """Says that the gang waits for its pods, before anything is done for it."""
         status = self._say_initialized(gang, gang.status or PodGangStatus(phase="Pending"), None)
         if self._backends.needs_nothing(gang):
-            status = self._say_synced(gang, status, await self._backends.sync(gang))
+            status = self._say_synced(gang, status, await self._backends.sync(gang, ()))
         return await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
 
     def _plan(self, gang: PodGang, pods: dict[str, list[Pod]]) -> GangInit:
@@ -149,6 +151,9 @@ class GangController:
 
     def _say_synced(self, gang: PodGang, status: PodGangStatus, synced: Synced) -> PodGangStatus:
         word: ConditionStatus = "True" if synced.ok else "False"
+        if synced.dialect:
+            message = "the API of its scheduler that the objects and pods of this gang are made for"
+            status = self._say(gang, status, ConditionType.DIALECT, "True", synced.dialect, message)
         return self._say(gang, status, ConditionType.BACKEND_SYNCED, word, synced.reason, synced.message)
 
     def _say(
@@ -177,6 +182,10 @@ class GangController:
         for pod in self._world.pods.cache.by_index("gang", key_of(gang)):
             found[label(pod, labels.POD_CLIQUE)].append(pod)
         return found
+
+
+def _all(pods: dict[str, list[Pod]]) -> list[Pod]:
+    return [p for group in pods.values() for p in group]
 
 
 def _of_pod(pod: Pod) -> list[ObjectKey]:

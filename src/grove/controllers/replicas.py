@@ -30,6 +30,7 @@ from grove.runtime.controller import Controller
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of
 from grove.runtime.sources import Source
+from grove.schedulers.backend import PinsPriority
 
 Json = dict[str, Any]
 
@@ -174,9 +175,15 @@ class ReplicaController:
         return [o for o in found if o["kind"] in self._world.companions]
 
     def _gang_body(self, gang: PodGang) -> bytes:
-        """A gang that exists keeps the pods that it names: they are filled in by another controller."""
+        """A gang that exists keeps the pods that it names: they are filled in by another controller.
+
+        With some schedulers it keeps its priority too.
+        """
         known = self._world.gangs.cache.get(key_of(gang))
         if known is not None:
+            backend = self._world.registry.get(label(known, labels.SCHEDULER_BACKEND))
+            if isinstance(backend, PinsPriority) and backend.pins_priority:
+                gang.spec.priority_class_name = known.spec.priority_class_name
             named = {g.name: g.pod_references for g in known.spec.pod_groups}
             for group in gang.spec.pod_groups:
                 group.pod_references = named.get(group.name, [])

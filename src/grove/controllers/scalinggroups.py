@@ -63,7 +63,7 @@ class ScalingGroupController:
         if shape is not None:
             failures = await self._sync(group, shape)
         now = self._world.now()
-        status = group_status(group, self._members(group), shape, now)
+        status = group_status(group, self._members(group), shape, now, synced=not failures)
         status.last_errors = last_errors(group.status.last_errors if group.status else [], failures, now)
         await write_status(self._world.groups, group, group.status, status)
         before = group.status.scheduled_replicas if group.status else 0

@@ -48,7 +48,7 @@ class Shapes:
         topology = None
         if self._world.configuration.topology_aware_scheduling.enabled and (name := topology_name(shape)):
             topology = self._world.topologies.cache.get(ObjectKey("", name))
-        return GangSettings(selection.scheduler_name, selection.backend.name, topology)
+        return selection.settings(topology)
 
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.

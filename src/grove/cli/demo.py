@@ -1,0 +1,32 @@
+"""`grove demo`: the whole life of a gang, live in the terminal, on the embedded cluster.
+
+Each step waits until what it announces was really seen in the cluster; the exit code is 0 only if every one was.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grove.cli.output import CommandError, Exit
+
+KeepOption = Annotated[
+    bool, typer.Option("--keep", help="Leave the cluster running at the end, for kubectl.")
+]
+SvgOption = Annotated[
+    Path | None, typer.Option("--svg", help="Also write a picture of the run to this file.")
+]
+
+
+def demo(keep: KeepOption = False, svg: SvgOption = None) -> None:
+    """Watch a disaggregated inference set come up, scale out, lose a pod, scale in and go away."""
+    import asyncio
+
+    from grove.cli.demo_show import StepFailedError, play
+
+    try:
+        asyncio.run(play(keep=keep, svg=svg))
+    except StepFailedError as e:
+        raise CommandError(str(e), "GROVE_DEBUG=1 shows the operator's log", Exit.NO) from e
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
