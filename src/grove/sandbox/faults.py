@@ -56,6 +56,9 @@ class Rates:
         return cls(**{field.name: rate for field in fields(cls)})
 
 
+NEVER = Rates()
+
+
 class Killed(BaseException):
     """Raised into the process under test after the write it was to die after, and at every call from then on."""
 
@@ -63,7 +66,7 @@ class Killed(BaseException):
 class Faults:
     """Decides what goes wrong. `log` says what did, in order."""
 
-    def __init__(self, seed: int, rates: Rates = Rates(), *, lag: float = 3.0) -> None:  # noqa: B008
+    def __init__(self, seed: int, rates: Rates = NEVER, *, lag: float = 3.0) -> None:
         self.rates = rates
         self.lag = lag
         self.log: list[str] = []

@@ -1,6 +1,6 @@
 """The embedded API server behind a port, for kubectl: plain HTTP on the loopback interface."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -25,7 +25,7 @@ async def serve(transport: Transport, *, port: int = 0, host: str = "127.0.0.1")
         await runner.cleanup()
 
 
-def _handler(transport: Transport):  # type: ignore[no-untyped-def]
+def _handler(transport: Transport) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
     async def handle(incoming: web.BaseRequest) -> web.StreamResponse:
         request = Request(
             incoming.method,

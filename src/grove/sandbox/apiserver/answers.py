@@ -13,7 +13,6 @@ from grove.sandbox.apiserver.status import JSON_HEADERS, not_acceptable
 from grove.sandbox.apiserver.storage import Object, Stored
 
 Form = Literal["object", "table", "partial"]
-_TABLE_HEADERS = {"content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)

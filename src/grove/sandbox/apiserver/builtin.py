@@ -1,286 +1,141 @@
 """The kinds every cluster has, as one table."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from grove.sandbox.apiserver import kinds, printers
 from grove.sandbox.apiserver.columns import Column
 from grove.sandbox.apiserver.defaults import DEFAULTS
-from grove.sandbox.apiserver.definitions import Dialect, load
-from grove.sandbox.apiserver.events import EVENTS_V1
+from grove.sandbox.apiserver.definitions import Dialect, load, name_of
+from grove.sandbox.apiserver.events import EVENTS_V1, EventStrategy
 from grove.sandbox.apiserver.gangs import gang_types
 from grove.sandbox.apiserver.pods import PodStrategy
-from grove.sandbox.apiserver.resources import ResourceType
+from grove.sandbox.apiserver.resources import Conversion, ResourceType
 from grove.sandbox.apiserver.selectors import dotted
+from grove.sandbox.apiserver.services import ServiceStrategy
 from grove.sandbox.apiserver.shapes import Shape, Shapes
 from grove.sandbox.apiserver.status import GroupResource
 from grove.sandbox.apiserver.strategy import Strategy
 
-CORE = "io.k8s.api.core.v1."
+Fields = Mapping[str, Callable[[dict[str, Any]], str]]
 
 
 def builtin_types(dialect: Dialect) -> list[ResourceType]:
     shapes = Shapes(load(dialect), DEFAULTS)
-    return [*_core(shapes), *_others(shapes), *gang_types(dialect, shapes)]
+    return [*(kind.resource_type(dialect, shapes) for kind in KINDS), *gang_types(dialect, shapes)]
 
 
-def plain(shape: Shape) -> Strategy:
-    return Strategy(shape)
+@dataclass(frozen=True)
+class Kind:
+    """One row. `short` and `fields` are words: short names, and what field selectors may ask for."""
 
+    api_version: str
+    kind: str
+    plural: str
+    strategy: Callable[[Shape], Strategy] = Strategy
+    columns: tuple[Column, ...] = (printers.AGE,)
+    short: str = ""
+    namespaced: bool = True
+    in_all: bool = False  # shown by `kubectl get all`
+    status: bool = False
+    fields: Fields = field(default_factory=dict)
+    stored_as: GroupResource | None = None
+    conversion: Conversion | None = None
 
-def _core(shapes: Shapes) -> list[ResourceType]:
-    def core(
-        kind: str,
-        plural: str,
-        strategy: Callable[[Shape], Strategy] = plain,
-        *,
-        columns: tuple[Column, ...] = (printers.AGE,),
-        fields: tuple[str, ...] = (),
-        **more: Any,
-    ) -> ResourceType:
-        return ResourceType(
-            group="",
-            version="v1",
-            kind=kind,
-            plural=plural,
-            singular=kind.lower(),
-            namespaced=more.pop("namespaced", True),
-            strategy=strategy(shapes.of(CORE + kind)),
-            columns=columns,
-            fields={field: dotted(field) for field in fields},
-            **more,
-        )
-
-    pods = core(
-        "Pod",
-        "pods",
-        PodStrategy,
-        columns=printers.PODS,
-        short_names=("po",),
-        categories=("all",),
-        status=True,
-        fields=(
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ),
-    )
-    nodes = core(
-        "Node",
-        "nodes",
-        kinds.NodeStrategy,
-        columns=printers.NODES,
-        short_names=("no",),
-        namespaced=False,
-        status=True,
-        fields=("spec.unschedulable",),
-    )
-    nodes.fields["spec.unschedulable"] = dotted("spec.unschedulable", default="false")  # type: ignore[index]
-    return [
-        pods,
-        nodes,
-        core(
-            "Namespace",
-            "namespaces",
-            kinds.NamespaceStrategy,
-            columns=printers.NAMESPACES,
-            short_names=("ns",),
-            namespaced=False,
-            status=True,
-            fields=("status.phase",),
-        ),
-        core(
-            "Service",
-            "services",
-            kinds.ServiceStrategy,
-            columns=printers.SERVICES,
-            short_names=("svc",),
-            categories=("all",),
-            status=True,
-            fields=("spec.clusterIP", "spec.type"),
-        ),
-        core(
-            "ServiceAccount",
-            "serviceaccounts",
-            kinds.AccountStrategy,
-            columns=printers.ACCOUNTS,
-            short_names=("sa",),
-        ),
-        core("Secret", "secrets", kinds.DataStrategy, columns=printers.SECRETS, fields=("type",)),
-        core(
-            "ConfigMap", "configmaps", kinds.DataStrategy, columns=printers.CONFIG_MAPS, short_names=("cm",)
-        ),
-        core(
-            "PersistentVolumeClaim",
-            "persistentvolumeclaims",
-            kinds.ClaimStrategy,
-            columns=printers.CLAIMS,
-            short_names=("pvc",),
-            status=True,
-        ),
-        core(
-            "Event",
-            "events",
-            kinds.EventStrategy,
-            columns=printers.EVENTS,
-            short_names=("ev",),
-            fields=(
-                "involvedObject.kind",
-                "involvedObject.namespace",
-                "involvedObject.name",
-                "involvedObject.uid",
-                "involvedObject.apiVersion",
-                "involvedObject.resourceVersion",
-                "involvedObject.fieldPath",
-                "reason",
-                "reportingComponent",
-                "source",
-                "type",
-            ),
-        ),
-    ]
-
-
-def _others(shapes: Shapes) -> list[ResourceType]:
-    def other(
-        group: str,
-        version: str,
-        kind: str,
-        plural: str,
-        package: str,
-        strategy: Callable[[Shape], Strategy] = plain,
-        columns: tuple[Column, ...] = (printers.AGE,),
-        **more: Any,
-    ) -> ResourceType:
+    def resource_type(self, dialect: Dialect, shapes: Shapes) -> ResourceType:
+        group, _, version = self.api_version.rpartition("/")
         return ResourceType(
             group=group,
             version=version,
-            kind=kind,
-            plural=plural,
-            singular=kind.lower(),
-            namespaced=more.pop("namespaced", True),
-            strategy=strategy(shapes.of(f"{package}.{kind}")),
-            columns=columns,
-            **more,
+            kind=self.kind,
+            plural=self.plural,
+            singular=self.kind.lower(),
+            namespaced=self.namespaced,
+            strategy=self.strategy(shapes.of(name_of(dialect, group, version, self.kind))),
+            short_names=tuple(self.short.split()),
+            categories=("all",) if self.in_all else (),
+            status=self.status,
+            columns=self.columns,
+            fields=self.fields,
+            stored_as=self.stored_as,
+            conversion=self.conversion,
         )
 
-    rbac, rbac_package = "rbac.authorization.k8s.io", "io.k8s.api.rbac.v1"
-    hooks, hooks_package = "admissionregistration.k8s.io", "io.k8s.api.admissionregistration.v1"
-    return [
-        other(
-            "events.k8s.io",
-            "v1",
-            "Event",
-            "events",
-            "io.k8s.api.events.v1",
-            kinds.EventStrategy,
-            printers.EVENTS,
-            short_names=("ev",),
-            stored_as=GroupResource("", "events"),
-            conversion=EVENTS_V1,
-            fields={
-                "reason": dotted("reason"),
-                "type": dotted("type"),
-                "reportingController": dotted("reportingComponent"),
-                "regarding.kind": dotted("involvedObject.kind"),
-                "regarding.name": dotted("involvedObject.name"),
-                "regarding.namespace": dotted("involvedObject.namespace"),
-                "regarding.uid": dotted("involvedObject.uid"),
-            },
-        ),
-        other(
-            "coordination.k8s.io",
-            "v1",
-            "Lease",
-            "leases",
-            "io.k8s.api.coordination.v1",
-            kinds.LeaseStrategy,
-            printers.LEASES,
-        ),
-        other(
-            "autoscaling",
-            "v2",
-            "HorizontalPodAutoscaler",
-            "horizontalpodautoscalers",
-            "io.k8s.api.autoscaling.v2",
-            kinds.AutoscalerStrategy,
-            printers.AUTOSCALERS,
-            short_names=("hpa",),
-            categories=("all",),
-            status=True,
-        ),
-        other(
-            "scheduling.k8s.io",
-            "v1",
-            "PriorityClass",
-            "priorityclasses",
-            "io.k8s.api.scheduling.v1",
-            kinds.PriorityClassStrategy,
-            printers.PRIORITY_CLASSES,
-            short_names=("pc",),
-            namespaced=False,
-        ),
-        other(rbac, "v1", "Role", "roles", rbac_package, kinds.RoleStrategy, (printers.CREATED_AT,)),
-        other(rbac, "v1", "RoleBinding", "rolebindings", rbac_package, kinds.RoleStrategy, printers.BINDINGS),
-        other(
-            rbac,
-            "v1",
-            "ClusterRole",
-            "clusterroles",
-            rbac_package,
-            kinds.RoleStrategy,
-            (printers.CREATED_AT,),
-            namespaced=False,
-        ),
-        other(
-            rbac,
-            "v1",
-            "ClusterRoleBinding",
-            "clusterrolebindings",
-            rbac_package,
-            kinds.RoleStrategy,
-            printers.BINDINGS,
-            namespaced=False,
-        ),
-        other(
-            "resource.k8s.io",
-            "v1",
-            "ResourceClaim",
-            "resourceclaims",
-            "io.k8s.api.resource.v1",
-            kinds.AccountStrategy,
-            status=True,
-        ),
-        other(
-            "resource.k8s.io",
-            "v1",
-            "ResourceClaimTemplate",
-            "resourceclaimtemplates",
-            "io.k8s.api.resource.v1",
-            kinds.AccountStrategy,
-        ),
-        other(
-            hooks,
-            "v1",
-            "MutatingWebhookConfiguration",
-            "mutatingwebhookconfigurations",
-            hooks_package,
-            kinds.ConfigurationStrategy,
-            printers.WEBHOOKS,
-            namespaced=False,
-        ),
-        other(
-            hooks,
-            "v1",
-            "ValidatingWebhookConfiguration",
-            "validatingwebhookconfigurations",
-            hooks_package,
-            kinds.ConfigurationStrategy,
-            printers.WEBHOOKS,
-            namespaced=False,
-        ),
-    ]
+
+def _fields(*paths: str) -> Fields:
+    return {path: dotted(path) for path in paths}
+
+
+_POD_FIELDS = _fields(
+    "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
+    "status.podIP", "status.nominatedNodeName",
+)  # fmt: skip
+_EVENT_FIELDS = _fields(
+    "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+    "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+    "reportingComponent", "source", "type",
+)  # fmt: skip
+_NEW_EVENT_FIELDS = {
+    "reason": dotted("reason"),
+    "type": dotted("type"),
+    "reportingController": dotted("reportingComponent"),
+    **{f"regarding.{f}": dotted(f"involvedObject.{f}") for f in ("kind", "name", "namespace", "uid")},
+}
+_NODE_FIELDS = {"spec.unschedulable": dotted("spec.unschedulable", default="false")}
+_RBAC = "rbac.authorization.k8s.io/v1"
+_HOOKS = "admissionregistration.k8s.io/v1"
+
+KINDS = (
+    Kind("v1", "Pod", "pods", PodStrategy, printers.PODS, "po", in_all=True, status=True, fields=_POD_FIELDS),
+    Kind(
+        "v1", "Node", "nodes", kinds.NodeStrategy, printers.NODES, "no",
+        namespaced=False, status=True, fields=_NODE_FIELDS,
+    ),
+    Kind(
+        "v1", "Namespace", "namespaces", kinds.NamespaceStrategy, printers.NAMESPACES, "ns",
+        namespaced=False, status=True, fields=_fields("status.phase"),
+    ),
+    Kind(
+        "v1", "Service", "services", ServiceStrategy, printers.SERVICES, "svc",
+        in_all=True, status=True, fields=_fields("spec.clusterIP", "spec.type"),
+    ),
+    Kind("v1", "ServiceAccount", "serviceaccounts", kinds.AccountStrategy, printers.ACCOUNTS, "sa"),
+    Kind("v1", "Secret", "secrets", kinds.DataStrategy, printers.SECRETS, fields=_fields("type")),
+    Kind("v1", "ConfigMap", "configmaps", kinds.DataStrategy, printers.CONFIG_MAPS, "cm"),
+    Kind(
+        "v1", "PersistentVolumeClaim", "persistentvolumeclaims", kinds.ClaimStrategy, printers.CLAIMS, "pvc",
+        status=True,
+    ),
+    Kind("v1", "Event", "events", EventStrategy, printers.EVENTS, "ev", fields=_EVENT_FIELDS),
+    Kind(
+        "events.k8s.io/v1", "Event", "events", EventStrategy, printers.EVENTS, "ev",
+        fields=_NEW_EVENT_FIELDS, stored_as=GroupResource("", "events"), conversion=EVENTS_V1,
+    ),
+    Kind("coordination.k8s.io/v1", "Lease", "leases", kinds.LeaseStrategy, printers.LEASES),
+    Kind(
+        "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", kinds.AutoscalerStrategy,
+        printers.AUTOSCALERS, "hpa", in_all=True, status=True,
+    ),
+    Kind(
+        "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", kinds.PriorityClassStrategy,
+        printers.PRIORITY_CLASSES, "pc", namespaced=False,
+    ),
+    Kind(_RBAC, "Role", "roles", kinds.RoleStrategy, (printers.CREATED_AT,)),
+    Kind(_RBAC, "RoleBinding", "rolebindings", kinds.RoleStrategy, printers.BINDINGS),
+    Kind(_RBAC, "ClusterRole", "clusterroles", kinds.RoleStrategy, (printers.CREATED_AT,), namespaced=False),
+    Kind(
+        _RBAC, "ClusterRoleBinding", "clusterrolebindings", kinds.RoleStrategy, printers.BINDINGS,
+        namespaced=False,
+    ),
+    Kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", kinds.AccountStrategy, status=True),
+    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", kinds.AccountStrategy),
+    Kind(
+        _HOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", kinds.ConfigurationStrategy,
+        printers.WEBHOOKS, namespaced=False,
+    ),
+    Kind(
+        _HOOKS, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", kinds.ConfigurationStrategy,
+        printers.WEBHOOKS, namespaced=False,
+    ),
+)  # fmt: skip

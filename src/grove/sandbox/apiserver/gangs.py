@@ -7,29 +7,24 @@ As in a real cluster most of a spec is immutable, and a PodGroup in use is prote
 from collections.abc import Iterator
 from typing import Any
 
-from grove.sandbox.apiserver import names
+from grove.sandbox.apiserver import names, priorities
 from grove.sandbox.apiserver.columns import AGE
 from grove.sandbox.apiserver.definitions import Dialect
-from grove.sandbox.apiserver.kinds import admit_group_priority
+from grove.sandbox.apiserver.protection import PROTECTION
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.shapes import Shape, Shapes
-from grove.sandbox.apiserver.state import Call, State
+from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import (
     FieldError,
-    GroupResource,
     duplicate,
     forbidden,
     invalid,
     required,
 )
-from grove.sandbox.apiserver.storage import Change, Key, Object, Table
+from grove.sandbox.apiserver.storage import Object
 from grove.sandbox.apiserver.strategy import Strategy
-from grove.sandbox.apiserver.writes import save
 
 GROUP = "scheduling.k8s.io"
-POD_GROUPS = GroupResource(GROUP, "podgroups")
-PODS = GroupResource("", "pods")
-PROTECTION = "scheduling.k8s.io/podgroup-protection"
 MOST_TEMPLATES = 8
 DEEPEST_COMPOSITES = 3
 IMMUTABLE = "field is immutable"
@@ -122,8 +117,8 @@ class PodGroupStrategy(_GangStrategy):
 
     def prepare_create(self, obj: Object, call: Call) -> None:
         super().prepare_create(obj, call)
-        admit_group_priority(obj, call)
-        spec = obj["spec"]
+        spec = obj["spec"] = dict(obj.get("spec") or {})
+        priorities.admit(obj, call, "pod group")
         spec.setdefault("disruptionMode", "Pod" if self.dialect == "1.36" else {"single": {}})
         if self.adds_protection:
             meta = obj["metadata"]
@@ -166,49 +161,6 @@ class CompositePodGroupStrategy(PodGroupStrategy):
     def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
         errors = super().validate_update(new, old, call)
         return errors + _immutable(new.get("spec") or {}, old.get("spec") or {}, "schedulingPolicy")
-
-
-class GroupProtection:
-    """Lets a deleted PodGroup go once no pod that still runs, or may run, is linked to it."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-        self._leaving: set[Key] = set()
-        state.store.listeners.append(self._notice)
-
-    def _notice(self, table: Table, change: Change) -> None:
-        if table.resource == POD_GROUPS:
-            if change.type == "DELETED":
-                self._leaving.discard(change.key)
-            elif change.now.obj["metadata"].get("deletionTimestamp") and change.key not in self._leaving:
-                self._leaving.add(change.key)
-                self._state.later(self._release)
-        elif table.resource == PODS and self._is_awaited(change):
-            self._state.later(self._release)
-
-    def _is_awaited(self, change: Change) -> bool:
-        return bool(self._leaving) and (change.key[0], _link(change.now.obj)) in self._leaving
-
-    def _release(self) -> None:
-        resource_type = self._state.registry.served(POD_GROUPS)
-        assert resource_type is not None
-        pods = self._state.store.table(PODS)
-        for key in sorted(self._leaving):
-            stored = self._state.table(resource_type).get(key)
-            in_use = any(_link(pod.obj) == key[1] and not _is_over(pod.obj) for pod in pods.scan(key[0]))
-            if stored is not None and not in_use:
-                meta = dict(stored.obj["metadata"])
-                meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != PROTECTION]
-                save(Call(self._state, resource_type, *key), {**stored.obj, "metadata": meta}, stored)
-
-
-def _link(pod: Object) -> str:
-    name: str = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName", "")
-    return name
-
-
-def _is_over(pod: Object) -> bool:
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _require_template(obj: Object, call: Call) -> None:

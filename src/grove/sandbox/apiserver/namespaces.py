@@ -1,5 +1,6 @@
-"""Namespaces: those a cluster starts with, the service account each gets, and how they empty themselves."""
+"""Namespaces: the service account each gets, and how they empty themselves."""
 
+from grove.sandbox.apiserver.bootstrap import install
 from grove.sandbox.apiserver.deletes import Options, remove
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.state import Call, State
@@ -7,7 +8,6 @@ from grove.sandbox.apiserver.status import GroupResource
 from grove.sandbox.apiserver.storage import Change, Stored, Table
 from grove.sandbox.apiserver.writes import save
 
-DEFAULT_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 NAMESPACES = GroupResource("", "namespaces")
 
 
@@ -18,15 +18,12 @@ class NamespaceKeeper:
         self._scheduled = False
         state.store.listeners.append(self._notice)
 
-    def create_defaults(self) -> None:
-        for name in DEFAULT_NAMESPACES:
-            self._create("namespaces", {"metadata": {"name": name}})
-
     def _notice(self, table: Table, change: Change) -> None:
         name = change.key[1]
         if table.resource == NAMESPACES:
             if change.type == "ADDED":
-                self._create("serviceaccounts", {"metadata": {"name": "default", "namespace": name}})
+                account = {"metadata": {"name": "default", "namespace": name}}
+                install(self._state, self._type("serviceaccounts"), account)
             elif change.type == "DELETED":
                 self._leaving.discard(name)
             elif change.now.obj["metadata"].get("deletionTimestamp"):
@@ -69,19 +66,6 @@ class NamespaceKeeper:
         if stored is not None:
             empty = {**stored.obj, "spec": {}, "metadata": dict(stored.obj["metadata"])}
             save(Call(self._state, resource_type, "", name), empty, stored)
-
-    def _create(self, plural: str, obj: dict[str, dict[str, str]]) -> None:
-        resource_type = self._type(plural)
-        meta = obj["metadata"]
-        key = (meta.get("namespace", ""), meta["name"])
-        call = Call(self._state, resource_type, *key)
-        table = self._state.table(resource_type)
-        if table.get(key) is not None:
-            return
-        stamped = {"uid": self._state.new_uid(), "creationTimestamp": self._state.timestamp()}
-        new = {"metadata": {**meta, **stamped}}
-        resource_type.strategy.prepare_create(new, call)
-        save(call, new, None)
 
     def _type(self, plural: str) -> ResourceType:
         resource_type = self._state.registry.get("", "v1", plural)

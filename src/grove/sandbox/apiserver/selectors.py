@@ -37,7 +37,7 @@ def parse_labels(text: str) -> list[LabelTest]:
         for form, build in ((_SET, _set_test), (_COMPARE, _compare_test), (_EXISTS, _exists_test)):
             match = form.match(text, position)
             if match and (match.end() == len(text) or text[match.end()] == ","):
-                tests.append(build(match, text))
+                tests.append(build(match))
                 position = match.end() + 1
                 break
         else:
@@ -63,7 +63,7 @@ def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> 
     return True
 
 
-def _set_test(match: re.Match[str], text: str) -> LabelTest:
+def _set_test(match: re.Match[str]) -> LabelTest:
     key, operator = _key(match[1]), match[2]
     values = frozenset(value.strip() for value in match[3].split(","))
     for value in values:
@@ -73,7 +73,7 @@ def _set_test(match: re.Match[str], text: str) -> LabelTest:
     return lambda labels: labels.get(key) not in values
 
 
-def _compare_test(match: re.Match[str], text: str) -> LabelTest:
+def _compare_test(match: re.Match[str]) -> LabelTest:
     key, operator, value = _key(match[1]), match[2], match[3]
     if operator in (">", "<"):
         if not value.lstrip("-").isdigit():
@@ -93,7 +93,7 @@ def _compare_test(match: re.Match[str], text: str) -> LabelTest:
     return lambda labels: labels.get(key) == value
 
 
-def _exists_test(match: re.Match[str], text: str) -> LabelTest:
+def _exists_test(match: re.Match[str]) -> LabelTest:
     key = _key(match[2])
     if match[1]:
         return lambda labels: key not in labels

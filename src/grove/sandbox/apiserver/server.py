@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from grove.runtime.transport import Request, Response, Stream
-from grove.sandbox.apiserver import discovery, options, paths, reads, reviews, subresources
+from grove.sandbox.apiserver import bootstrap, discovery, options, paths, reads, reviews, subresources
 from grove.sandbox.apiserver.answers import negotiate, respond
 from grove.sandbox.apiserver.builtin import builtin_types
 from grove.sandbox.apiserver.crds import CustomResources
 from grove.sandbox.apiserver.definitions import Dialect
 from grove.sandbox.apiserver.deletes import delete, delete_collection
-from grove.sandbox.apiserver.gangs import GroupProtection
 from grove.sandbox.apiserver.gc import GarbageCollector
 from grove.sandbox.apiserver.namespaces import NamespaceKeeper
 from grove.sandbox.apiserver.patches import patch
+from grove.sandbox.apiserver.protection import GroupProtection
 from grove.sandbox.apiserver.resources import ResourceType
 from grove.sandbox.apiserver.state import Call, State, WebhookCaller
 from grove.sandbox.apiserver.status import ApiError, method_not_allowed, no_such_path
@@ -71,7 +71,7 @@ class ApiServer:
         self._protection = GroupProtection(self.state)
         self._custom = CustomResources(self.state)
         self.state.store.listeners.append(self._observe)
-        self._namespaces.create_defaults()
+        bootstrap.furnish(self.state)
 
     async def send(self, request: Request) -> Response:
         try:

@@ -3,8 +3,9 @@
 import orjson
 
 from grove.runtime.transport import Response
-from grove.sandbox.apiserver import deletes, pods, reads, scale, writes
+from grove.sandbox.apiserver import deletes, reads, scale, writes
 from grove.sandbox.apiserver.answers import respond
+from grove.sandbox.apiserver.bindings import bind
 from grove.sandbox.apiserver.patches import patcher
 from grove.sandbox.apiserver.state import Call
 from grove.sandbox.apiserver.status import bad_request, method_not_allowed, no_such_path, not_implemented
@@ -46,7 +47,7 @@ async def _bind(call: Call) -> Response:
     binding = writes.read_body(call, kind="Binding")
     if (binding.get("metadata") or {}).get("name", call.name) != call.name:
         raise bad_request("name in URL does not match name in Binding object")
-    pod = pods.bind(call, binding)
+    pod = bind(call, binding)
     if not call.dry_run:
         call.state.store.put(call.table, (call.namespace, call.name), pod)
     return respond(call, {**SUCCESS, "code": 201}, 201)
