@@ -6,11 +6,12 @@
 A gang's groups are in the order: standalone cliques as written, then per group and copy its cliques.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grove.api import labels, names
 from grove.api.meta import ObjectMeta
-from grove.api.podcliqueset import Clique
+from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import (
     GangPackConstraint,
     GangTopologyConstraint,
@@ -31,6 +32,10 @@ class GangSettings:
     scheduler_name: str
     backend: str
     topology: ClusterTopologyBinding | None = None
+    topology_object: str = ""
+    """The scheduler's own topology object, where it has another name than the binding."""
+    annotate: Callable[[PodCliqueSet, Sequence[Clique]], Mapping[str, str]] | None = None
+    """What the backend wants to know of the set, as annotations of a gang with these cliques."""
 
 
 def topology_name(shape: Shape) -> str | None:
@@ -41,12 +46,14 @@ def topology_name(shape: Shape) -> str | None:
 def base_gang(shape: Shape, i: int, settings: GangSettings) -> PodGang:
     levels = _Levels(settings.topology)
     groups = [_pod_group(names.clique(shape.name, i, c.name), c, levels) for c in shape.standalone]
+    cliques = [*shape.standalone]
     together: list[TopologyConstraintGroup] = []
     for group in shape.groups:
         full = names.scaling_group(shape.name, i, group.name)
         for j in range(group.min_available):
             members = _members(full, group, j, levels)
             groups += members
+            cliques += group.cliques
             if settings.topology is not None and group.template.topology_constraint is not None:
                 together.append(
                     TopologyConstraintGroup(
@@ -56,7 +63,7 @@ def base_gang(shape: Shape, i: int, settings: GangSettings) -> PodGang:
                     )
                 )
     constraint = levels.translate(shape.pcs.spec.template.topology_constraint)
-    return _gang(shape, names.base_gang(shape.name, i), groups, constraint, together, settings)
+    return _gang(shape, names.base_gang(shape.name, i), groups, cliques, constraint, together, settings)
 
 
 def scaled_gang(shape: Shape, group: Group, i: int, j: int, settings: GangSettings) -> PodGang:
@@ -65,7 +72,8 @@ def scaled_gang(shape: Shape, group: Group, i: int, j: int, settings: GangSettin
     full = names.scaling_group(shape.name, i, group.name)
     own = group.template.topology_constraint or shape.pcs.spec.template.topology_constraint
     name = names.scaled_gang(full, j, group.min_available)
-    return _gang(shape, name, _members(full, group, j, levels), levels.translate(own), [], settings)
+    members = _members(full, group, j, levels)
+    return _gang(shape, name, members, group.cliques, levels.translate(own), [], settings)
 
 
 def gangs_of_replica(shape: Shape, i: int, copies: dict[str, int], settings: GangSettings) -> list[PodGang]:
@@ -113,6 +121,7 @@ def _gang(
     shape: Shape,
     name: str,
     groups: list[PodGroup],
+    cliques: Sequence[Clique],
     constraint: GangTopologyConstraint | None,
     together: list[TopologyConstraintGroup],
     settings: GangSettings,
@@ -125,13 +134,19 @@ def _gang(
         labels.SCHEDULER_BACKEND: settings.backend,
     }
     annotations = _users(meta.annotations)
+    if (guarantee := meta.annotations.get(labels.GANG_GUARANTEE)) is not None:
+        annotations[labels.GANG_GUARANTEE] = guarantee
     constrained = (
         constraint
         or any(g.topology_constraint for g in groups)
         or any(t.topology_constraint for t in together)
     )
     if settings.topology is not None and constrained:
-        annotations[labels.TOPOLOGY_NAME] = settings.topology.metadata.name or ""
+        name_of_binding = settings.topology.metadata.name or ""
+        annotations[labels.TOPOLOGY_NAME] = name_of_binding
+        annotations[labels.SCHEDULER_TOPOLOGY] = settings.topology_object or name_of_binding
+    if settings.annotate is not None:
+        annotations |= settings.annotate(shape.pcs, cliques)
     return PodGang(
         metadata=ObjectMeta(
             name=name,

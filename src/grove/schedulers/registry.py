@@ -18,8 +18,10 @@ import msgspec
 
 from grove.api import labels
 from grove.api.config import Schedulers
+from grove.api.topology import ClusterTopologyBinding
+from grove.plan.gangs import GangSettings
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Backend, Matches
+from grove.schedulers.backend import Annotates, Backend, Matches
 
 GROUP = "grove.schedulers"
 
@@ -38,6 +40,18 @@ class ConfigurationError(Exception):
 class Selection:
     backend: Backend
     scheduler_name: str
+
+    def settings(self, topology: ClusterTopologyBinding | None) -> GangSettings:
+        """For the gangs of a set that this was selected for, with the topology that the set names."""
+        bindings = topology.spec.scheduler_topology_bindings if topology is not None else []
+        referred = {b.scheduler_name: b.topology_reference for b in bindings}
+        return GangSettings(
+            self.scheduler_name,
+            self.backend.name,
+            topology,
+            referred.get(self.backend.scheduler_name, ""),
+            self.backend.annotate if isinstance(self.backend, Annotates) else None,
+        )
 
 
 def installed() -> dict[str, Factory]:
