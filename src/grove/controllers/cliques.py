@@ -277,7 +277,7 @@ def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
 
 def _apart_from(clique: PodClique, gang: PodGang | None, backend: Backend | None) -> int | None:
     """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
-    if gang is None or not isinstance(backend, Splits):
+    if gang is None or backend is None or not isinstance(backend, Splits):
         return None
     group = _group(clique, gang)
     return group.min_replicas if group is not None and backend.splits(gang, group) else None

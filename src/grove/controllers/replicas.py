@@ -182,7 +182,7 @@ class ReplicaController:
         known = self._world.gangs.cache.get(key_of(gang))
         if known is not None:
             backend = self._world.registry.get(label(known, labels.SCHEDULER_BACKEND))
-            if isinstance(backend, PinsPriority) and backend.pins_priority:
+            if backend is not None and isinstance(backend, PinsPriority) and backend.pins_priority:
                 gang.spec.priority_class_name = known.spec.priority_class_name
             named = {g.name: g.pod_references for g in known.spec.pod_groups}
             for group in gang.spec.pod_groups:

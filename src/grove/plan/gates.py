@@ -4,6 +4,7 @@ its gang names the pod            so all pods of the gang existed, or of its gro
 and the gang is Initialized
 and the backend is in sync        with this very generation of the gang: the scheduler's object exists and knows it
 and, in a scaled gang,            the base gang is scheduled
+and, beyond the minimum,          where the backend keeps such pods apart: the gang is scheduled
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
 from grove.api.podgang import PodGang
 from grove.api.pods import Pod
+from grove.plan.pod_counts import is_apart
 from grove.plan.status_conditions import find, is_true
 
 
@@ -25,9 +27,18 @@ class Gates:
 
 
 def plan_gates(
-    clique: str, pods: Sequence[Pod], gate: str, gang: PodGang | None, base: PodGang | None
+    clique: str,
+    pods: Sequence[Pod],
+    gate: str,
+    gang: PodGang | None,
+    base: PodGang | None,
+    *,
+    apart_from: int | None = None,
 ) -> Gates:
-    """`base` is the base gang of a scaled gang, and the gang itself otherwise."""
+    """`base` is the base gang of a scaled gang, and the gang itself otherwise.
+
+    `apart_from` is the first index of the pods that are kept apart from the gang, if any are.
+    """
     gated = [p for p in pods if p.metadata.deletion_timestamp is None and has_gate(p, gate)]
     if not gated:
         return Gates([])
@@ -37,6 +48,12 @@ def plan_gates(
     named = {r.name for g in gang.spec.pod_groups if g.name == clique for r in g.pod_references}
     ready = [p for p in gated if p.metadata.name in named]
     left = len(gated) - len(ready)
+    if apart_from is not None and not holds(gang, ConditionType.SCHEDULED):
+        required = [p for p in ready if not is_apart(p, apart_from)]
+        if len(required) < len(ready):
+            return Gates(
+                required, f"PodGang {gang.metadata.name} to be scheduled, before pods beyond its minimum"
+            )
     return Gates(ready, f"PodGang {gang.metadata.name} to name {left} new pods" if left else "")
 
 

@@ -1,7 +1,8 @@
 """Which pods of a clique to create and to delete, so that exactly `replicas` are present, each with its own index.
 
     delete   dead pods; of two pods with one index the one that scale-in would take; then the surplus, in this order:
-             no node, phase Pending < Unknown < Running, not ready, another template, newer, higher index, name
+             kept apart from the gang, no node, phase Pending < Unknown < Running, not ready, another template, newer,
+             higher index, name
     create   as many as are missing, with the lowest indices that no present pod has: holes first
 
 A pod's index is the number at the end of its hostname, and its hostname is its identity for its peers. The index of a
@@ -29,14 +30,19 @@ class PodPlan:
     each time."""
 
 
-def plan_pods(replicas: int, pods: Sequence[Pod], *, template_hash: str) -> PodPlan:
-    """`pods` are all pods of one clique; `template_hash` is that of its current template."""
+def plan_pods(
+    replicas: int, pods: Sequence[Pod], *, template_hash: str, apart_from: int | None = None
+) -> PodPlan:
+    """`pods` are all pods of one clique; `template_hash` is that of its current template.
+
+    `apart_from` is the first index of the pods that are kept apart from the gang, if any are: they go first.
+    """
     dead = [p for p in pods if is_dead(p)]
     present = [p for p in pods if is_present(p)]
     taken = Counter(i for p in present if (i := pod_index(p)) is not None)
     going: list[Pod] = []
     if len(present) > replicas or len(taken) < taken.total():
-        going = _going(present, taken, replicas, template_hash)
+        going = _going(present, taken, replicas, template_hash, apart_from)
         taken -= Counter(i for p in going if (i := pod_index(p)) is not None)
     missing = max(0, replicas - (len(present) - len(going)))
     create = list(islice((i for i in count() if i not in taken), missing))
@@ -49,6 +55,11 @@ def pod_index(pod: Pod) -> int | None:
         if text.isascii() and text.isdigit():
             return int(text)
     return None
+
+
+def is_apart(pod: Pod, apart_from: int) -> bool:
+    """Whether the pod is beyond the minimum of its group, by its index."""
+    return (pod_index(pod) or 0) >= apart_from
 
 
 def scale_in_order(pods: Iterable[Pod], template_hash: str) -> list[Pod]:
@@ -71,12 +82,17 @@ _PHASES = {"Unknown": 1, "Running": 2}
 _NOT_YET = "~"  # sorts behind every time
 
 
-def _going(present: list[Pod], taken: Counter[int], replicas: int, template_hash: str) -> list[Pod]:
+def _going(
+    present: list[Pod], taken: Counter[int], replicas: int, template_hash: str, apart_from: int | None
+) -> list[Pod]:
     """Twins first: they go even if that leaves too few, since no two pods can have one hostname."""
     left = Counter(taken)
     twins: list[Pod] = []
     others: list[Pod] = []
-    for pod in scale_in_order(present, template_hash):
+    order = scale_in_order(present, template_hash)
+    if apart_from is not None:
+        order.sort(key=lambda p: not is_apart(p, apart_from))
+    for pod in order:
         index = pod_index(pod)
         if index is not None and left[index] > 1:
             left[index] -= 1

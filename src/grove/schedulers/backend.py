@@ -221,6 +221,13 @@ class Strict(Protocol):
 
 
 @runtime_checkable
+class PinsPriority(Protocol):
+    pins_priority: bool
+    """Whether a gang keeps its priority class as long as it exists, since neither its pods nor its objects can change
+    theirs."""
+
+
+@runtime_checkable
 class Dialects(Protocol):
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
         """In which of its scheduler's APIs a gang is to be written, as one CamelCase word.
