@@ -1,6 +1,7 @@
 """The embedded cluster as a whole: in virtual time, over HTTP, and as a command."""
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -68,6 +69,21 @@ async def test_over_http_it_speaks_as_in_process() -> None:
             assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "a")
         async with session.get("/apis/apps/v1/deployments") as missing:
             assert (missing.status, await missing.text()) == (404, "404 page not found\n")
+
+
+async def test_a_large_object_fits_and_a_huge_one_is_refused() -> None:
+    headers = {"content-type": "application/json"}
+    async with serve(ApiServer()) as url, aiohttp.ClientSession(url, headers=headers) as session:
+        large = io.BytesIO(json.dumps(pod("large") | padding(1_500_000)).encode())
+        async with session.post(PODS, data=large) as made:
+            assert made.status == 201
+        huge = io.BytesIO(json.dumps(pod("huge") | padding(4_000_000)).encode())
+        async with session.post(PODS, data=huge) as refused:
+            assert (refused.status, (await refused.json())["reason"]) == (413, "RequestEntityTooLarge")
+
+
+def padding(size: int) -> dict[str, object]:
+    return {"status": {"message": "x" * size}}
 
 
 async def test_closing_the_server_ends_its_watches() -> None:

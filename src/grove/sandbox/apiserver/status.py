@@ -155,6 +155,11 @@ def not_implemented(what: str) -> ApiError:
     return ApiError(501, "NotImplemented", f"the embedded cluster does not implement {what}")
 
 
+def too_large(limit: int) -> ApiError:
+    message = f"Request entity too large: limit is {limit}"
+    return ApiError(413, "RequestEntityTooLarge", message, {})
+
+
 def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
     subject = f"{kind}.{group}" if group else kind
     lines = list(dict.fromkeys(str(error) for error in errors))
