@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import orjson
 import structlog
@@ -19,6 +19,7 @@ from grove.api.model import replace as replace_model
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, FixedFieldsError
 from grove.controllers.discovery import fields_of, is_kept
+from grove.controllers.lookups import Lookups
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
 from grove.plan.shape import owner_reference
@@ -33,6 +34,8 @@ from grove.schedulers.backend import (
     Backend,
     Dialects,
     ObjectKind,
+    Observation,
+    Observes,
     Probe,
     Probes,
     Promises,
@@ -77,6 +80,7 @@ class Backends:
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
+        self._lookups = Lookups(manager, self._backends.values())
         self._asking = asyncio.Lock()
         self._known = Known()
         for backend in self._backends.values():
@@ -102,6 +106,7 @@ class Backends:
     async def follow_cluster(self, wake_all: Callable[[], None]) -> NoReturn:
         """Learns what the cluster serves, now and whenever it changes; then calls `wake_all`. Until cancelled."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._lookups.follow(wake_all))
             for kind in self._objects:
                 group.create_task(self._follow(kind, wake_all))
             while True:
@@ -125,7 +130,12 @@ class Backends:
             for k in backend.kinds
             if k in known.fields and self._objects[k].synced.is_set()
         }
-        return Served(fields, known.kept.get(name, frozenset()), known.dropped.get(name, frozenset()))
+        return Served(
+            fields,
+            known.kept.get(name, frozenset()),
+            known.dropped.get(name, frozenset()),
+            self._lookups.of(backend),
+        )
 
     async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced:
         """Never raises for what concerns one gang: the answer says what is wrong. `pods` are those of the gang."""
@@ -170,13 +180,17 @@ class Backends:
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
         return Synced(True, Reason.BACKEND_IN_SYNC, names or f"the backend {backend.name} needs no object")
 
-    def observed(self, gang: PodGang) -> list[dict[str, Any]]:
-        """The scheduler's objects of a gang, as they are in the cluster."""
-        return [
-            orjson.loads(o.body)
-            for i in self._objects.values()
-            for o in i.cache.by_index("owner", uid_of(gang))
-        ]
+    def observe(self, gang: PodGang) -> Observation:
+        """What the scheduler says in its objects about a gang; nothing if it does not, or not in this process."""
+        backend = self.here(gang)
+        if backend is None or not isinstance(backend, Observes):
+            return Observation()
+        found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid_of(gang))]
+        try:
+            return backend.observe(gang, [orjson.loads(o.body) for o in found])
+        except Exception:
+            log.exception("a backend failed to observe", backend=backend.name, gang=str(key_of(gang)))
+            return Observation()
 
     async def _follow(self, kind: ObjectKind, wake_all: Callable[[], None]) -> None:
         """A kind that was not served may become so: its scheduler is being installed."""

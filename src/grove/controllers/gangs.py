@@ -131,13 +131,28 @@ class GangController:
     ) -> PodGangStatus:
         status = gang.status or PodGangStatus(phase="Pending")
         if init is not None:
-            status = gang_status(gang, pods, self._world.now())
+            status = self._say_why(gang, gang_status(gang, pods, self._world.now()))
             # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
             if not holds(gang, ConditionType.INITIALIZED):
                 status = self._say_initialized(gang, status, init)
         if synced is not None:
             status = self._say_synced(gang, status, synced)
         return status
+
+    def _say_why(self, gang: PodGang, status: PodGangStatus) -> PodGangStatus:
+        """Adds what the scheduler itself says. It is not asked why a gang is not placed that is: some never forget."""
+        seen = self._backends.observe(gang)
+        found = find(status.conditions, ConditionType.SCHEDULED)
+        if found is not None and found.status == "False" and seen.message:
+            who = label(gang, labels.SCHEDULER_NAME)
+            said = f"{found.message}; {who} says: {seen.reason}: {seen.message}"[:1000]
+            conditions = put(
+                status.conditions, found.type, "False", found.reason or "", said, self._world.now()
+            )
+            status = replace(status, conditions=conditions)
+        return (
+            status if seen.placement_score is None else replace(status, placement_score=seen.placement_score)
+        )
 
     def _say_initialized(self, gang: PodGang, status: PodGangStatus, init: GangInit | None) -> PodGangStatus:
         if init is not None and init.complete:

@@ -20,7 +20,10 @@ Requests = dict[str, Fraction]
 
 def pod_requests(pod_spec: Raw) -> Requests:
     """By resource; empty for a pod that asks for nothing. Raises ValueError for what is no PodSpec."""
-    spec = msgspec.json.decode(pod_spec, type=_PodSpec)
+    try:
+        spec = msgspec.json.decode(pod_spec, type=_PodSpec)
+    except msgspec.ValidationError as e:
+        raise ValueError(str(e)) from e
     running: Requests = {}
     peak: Requests = {}
     for container in spec.init_containers or ():

@@ -1,0 +1,73 @@
+"""Objects that backends look things up in, such as queues: read by Grove, and made by others."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from grove.controllers.changes import described_anew
+from grove.controllers.world import Companion, decode_companion
+from grove.runtime.cache import Cache, Change
+from grove.runtime.informer import Informer
+from grove.runtime.manager import Manager
+from grove.runtime.objects import ObjectKey
+from grove.schedulers.backend import Backend, ObjectKind, Reads
+
+Json = dict[str, Any]
+
+
+class Lookups:
+    """The kinds that backends read, each with a cache of the cluster's objects."""
+
+    def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
+        self._informers: dict[ObjectKind, Informer[Companion]] = {
+            kind: manager.informer(kind, decode_companion, required=False)
+            for backend in backends
+            if isinstance(backend, Reads)
+            for kind in backend.reads
+        }
+
+    def of(self, backend: Backend) -> dict[ObjectKind, Mapping[str, Json]]:
+        """By kind and name. Without the kinds that are not served, may not be read, or were not read yet."""
+        kinds = backend.reads if isinstance(backend, Reads) else ()
+        return {k: _ByName(self._informers[k].cache) for k in kinds if self._informers[k].synced.is_set()}
+
+    async def follow(self, wake_all: Callable[[], None]) -> None:
+        """Calls `wake_all` when a kind can be read, and when an object of it comes, goes or is described anew."""
+
+        def note(change: Change[Companion]) -> None:
+            if described_anew(change):
+                wake_all()
+
+        async def wait(informer: Informer[Companion]) -> None:
+            await informer.synced.wait()
+            wake_all()
+            informer.cache.subscribe(note)
+
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers.values():
+                group.create_task(wait(informer))
+
+
+class _ByName(Mapping[str, Json]):
+    """Objects are taken apart when they are asked for: most never are."""
+
+    def __init__(self, cache: Cache[Companion]) -> None:
+        self._cache = cache
+
+    def __getitem__(self, name: str) -> Json:
+        found = self._cache.get(ObjectKey("", name))
+        if found is None:
+            raise KeyError(name)
+        body: Json = orjson.loads(found.body)
+        return body
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._cache.get(ObjectKey("", name)) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (o.metadata.name or "" for o in self._cache)
+
+    def __len__(self) -> int:
+        return len(self._cache)

@@ -1,0 +1,5 @@
+"""Volcano: `backend` translates gangs, `topology` their constraints."""
+
+from grove.schedulers.volcano.backend import Volcano
+
+__all__ = ["Volcano"]
