@@ -4,20 +4,23 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help install demo test check unit bench format lock golden docs clean
+.PHONY: help install demo test check unit e2e e2e-all bench docs format lock clean
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(STAMP)  ## make .venv with the grove command in it
 
 # The lock pins name, version and hash; the project itself is installed in place, without fetching anything.
-$(STAMP): requirements.lock pyproject.toml
+$(STAMP): requirements.lock pyproject.toml testbed/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Grove needs Python 3.11 or newer; say which: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e . -e testbed
 	@touch $@
+
+demo: $(STAMP)  ## watch a gang go through its whole life, on the embedded cluster
+	$(BIN)/grove demo $(ARGS)
 
 test: check unit  ## lint, types, layers, and every test that needs no cluster
 
@@ -29,6 +32,21 @@ check: $(STAMP)
 
 unit: $(STAMP)
 	$(BIN)/pytest -q -n auto -m "not real" $(ARGS)
+
+# Real control planes and schedulers, built once into the user's cache folder. K8S picks the Kubernetes release.
+K8S ?= 1.37
+e2e: $(STAMP)  ## the same truths on a real Kubernetes: make e2e [K8S=1.35|1.36|1.37]
+	$(BIN)/grove-testbed build --k8s $(K8S)
+	$(BIN)/pytest -q -m real --k8s $(K8S) --timeout 600 $(ARGS)
+
+e2e-all: $(STAMP)  ## on every release of Kubernetes that is supported
+	for release in 1.35 1.36 1.37; do $(MAKE) e2e K8S=$$release || exit 1; done
+
+bench: $(STAMP)  ## costs, as counts and as ratios measured side by side
+	for b in decode pods runtime_costs; do $(BIN)/python -m benchmarks.$$b || exit 1; done
+
+docs: $(STAMP)  ## write the CRDs and the reference page from the models
+	$(BIN)/python -m grove.api .
 
 format: $(STAMP)  ## put the code into house style
 	$(BIN)/ruff check --fix-only .

@@ -3,6 +3,7 @@
 Each step waits until what it announces was really seen in the cluster; the exit code is 0 only if every one was.
 """
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +24,20 @@ def demo(keep: KeepOption = False, svg: SvgOption = None) -> None:
     import asyncio
 
     from grove.cli.demo_show import StepFailedError, play
+    from grove.runtime.logs import configure
 
+    configure("info" if os.environ.get("GROVE_DEBUG") else "critical", "text")
     try:
         asyncio.run(play(keep=keep, svg=svg))
-    except StepFailedError as e:
-        raise CommandError(str(e), "GROVE_DEBUG=1 shows the operator's log", Exit.NO) from e
+    except BaseExceptionGroup as group:
+        failed = group.subgroup(StepFailedError)
+        if failed is None:
+            raise
+        raise CommandError(_first(failed), "GROVE_DEBUG=1 shows the operator's log", Exit.NO) from group
     except KeyboardInterrupt:
         raise SystemExit(130) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> str:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else str(inner)
