@@ -12,11 +12,13 @@ from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
+from grove.runtime.metrics import Metrics
 from grove.runtime.objects import ObjectKey, ObjectMeta, Resource, key_of
 from grove.runtime.sources import Source, came_or_went, itself
 from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.sandbox.apiserver import ApiServer
 
+METRICS = Metrics()  # of no interest
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
@@ -38,7 +40,7 @@ def body(name: str, data: dict[str, str] | None = None, labels: dict[str, str] |
 
 def straight(server: ApiServer) -> Collection[ConfigMap]:
     """A way to the server on which nothing goes wrong, for the test itself."""
-    return Collection(Client(server), CONFIG_MAPS, decode)
+    return Collection(Client(server, metrics=METRICS), CONFIG_MAPS, decode)
 
 
 async def stored(server: ApiServer) -> dict[str, str]:
@@ -56,7 +58,7 @@ def shown(objects: Iterable[ConfigMap]) -> dict[str, str]:
 
 async def settled(condition: Callable[[], Awaitable[bool]]) -> None:
     """Waits, in virtual time, for what must come true."""
-    async with asyncio.timeout(3600):
+    async with asyncio.timeout(600):
         while not await condition():  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 

@@ -166,5 +166,5 @@ class CacheAndServer(RuleBasedStateMachine):
 
 TestCacheAndServer = CacheAndServer.TestCase
 TestCacheAndServer.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -58,11 +58,10 @@ class Client:
             except (ApiError, TransportError) as e:
                 if waits.failures + 1 >= self._attempts or not _worth_another_try(e, call):
                     raise
-                wait = waits.next()
-                asked = e.retry_after if isinstance(e, ApiError) else None
                 log.debug("request is sent again", verb=call.verb, path=call.request.path, error=str(e))
             self.metrics.retries.labels(call.verb, call.resource).inc()
-            await asyncio.sleep(max(wait, asked or 0.0))
+            # If the server asked for time (Retry-After), the window stays closed until that has passed.
+            await asyncio.sleep(waits.next())
 
     async def stream(self, call: Call) -> Stream:
         """Begins an answer that arrives in pieces; tried once. The caller closes it."""

@@ -102,13 +102,15 @@ async def test_an_absurd_retry_after_does_not_stop_us_for_an_hour() -> None:
         await window.enter()
 
 
-async def test_who_stops_waiting_takes_no_place() -> None:
+@pytest.mark.parametrize("first", ["cancel", "leave"])
+async def test_who_stops_waiting_takes_no_place(first: str) -> None:
+    """Also when the place is given and the wait is cancelled in the same turn of the loop, in either order."""
     window = Window(start=1)
     await window.enter()
     waiting = [asyncio.create_task(window.enter()) for _ in range(3)]
     await asyncio.sleep(0)
-    waiting[0].cancel()
-    window.leave()  # gives the place in the same turn of the loop in which the first stops waiting
+    for act in ("cancel", "leave") if first == "cancel" else ("leave", "cancel"):
+        window.leave() if act == "leave" else waiting[0].cancel()
     await asyncio.sleep(0.1)
     assert waiting[1].done()
     waiting[2].cancel()
