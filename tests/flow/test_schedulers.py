@@ -1,13 +1,7 @@
-"""Every simulated scheduler against the embedded API server: a right translation binds, a wrong one does not.
+"""Every simulated scheduler against the embedded API server: a right translation binds, a wrong one does not."""
 
-`GANGS` says for each scheduler how a gang of two roles (one leader, two workers) is written by hand; the same cases
-then run over all of them.
-"""
-
-import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -16,197 +10,26 @@ from grove.sandbox.apiserver.status import GroupResource
 from grove.sandbox.faults import Faults, Rates
 from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import POD_PATH, Json, TestCluster, cluster, condition, pod
+from tests.flow.scheduler_gangs import (
+    GANGS,
+    GATE,
+    PODS,
+    WRONG_LINKS,
+    WRONG_OBJECTS,
+    Gang,
+    kai,
+    koordinator,
+    kube_135,
+    kube_137,
+    kube_flat,
+    meta,
+    yunikorn,
+)
 
 pytestmark = pytest.mark.looptime
 
-GATE = "grove.io/podgang-pending-creation"
-ROLES = {"leader": ["leader-0"], "worker": ["worker-0", "worker-1"]}
-ANYTHING = {kind: {"limit": -1, "quota": -1} for kind in ("cpu", "memory", "gpu")}
-
-
-@dataclass
-class Gang:
-    """What to create: objects by path, and for each pod the metadata and spec that link it."""
-
-    scheduler: str
-    objects: list[tuple[str, Json]] = field(default_factory=list)
-    link: Callable[[str], Json] = field(default=lambda role: {})
-    group_path: str = ""
-
-
-def meta(name: str, **more: Any) -> Json:
-    return {"metadata": {"name": name, **more}}
-
-
-def kube_135() -> Gang:
-    groups = [{"name": "gang", "policy": {"gang": {"minCount": 3}}}]
-    path = "/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads"
-    workload = {
-        "apiVersion": "scheduling.k8s.io/v1alpha1",
-        "kind": "Workload",
-        **meta("g"),
-        "spec": {"podGroups": groups},
-    }
-    return Gang(
-        "default-scheduler", [(path, workload)], lambda _: {"workloadRef": {"name": "g", "podGroup": "gang"}}
-    )
-
-
-def kube_flat(version: str) -> Gang:
-    path = f"/apis/scheduling.k8s.io/{version}/namespaces/default/podgroups"
-    group = {
-        "apiVersion": f"scheduling.k8s.io/{version}",
-        "kind": "PodGroup",
-        **meta("g.pg"),
-        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
-    }
-    link = {"schedulingGroup": {"podGroupName": "g.pg"}}
-    return Gang("default-scheduler", [(path, group)], lambda _: link, f"{path}/g.pg")
-
-
-def kube_137() -> Gang:
-    groups = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
-    trees = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default/compositepodgroups"
-    ref = {"workloadRef": {"workloadName": "g", "templateName": "t"}}
-    root = {
-        "apiVersion": "scheduling.k8s.io/v1alpha3",
-        "kind": "CompositePodGroup",
-        **meta("g"),
-        "spec": {**ref, "schedulingPolicy": {"gang": {"minGroupCount": 2}}},
-    }
-    leaves = [
-        {
-            "apiVersion": "scheduling.k8s.io/v1beta1",
-            "kind": "PodGroup",
-            **meta(f"g.pg.{role}"),
-            "spec": {
-                **ref,
-                "parentCompositePodGroupName": "g",
-                "schedulingPolicy": {"gang": {"minCount": len(names)}},
-            },
-        }
-        for role, names in ROLES.items()
-    ]
-    return Gang(
-        "default-scheduler",
-        [(trees, root), *((groups, leaf) for leaf in leaves)],
-        lambda role: {"schedulingGroup": {"podGroupName": f"g.pg.{role}"}},
-        f"{groups}/g.pg.worker",
-    )
-
-
-def kai() -> Gang:
-    groups = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups"
-    queue = {
-        "apiVersion": "scheduling.run.ai/v2",
-        "kind": "Queue",
-        **meta("default-queue"),
-        "spec": {"resources": ANYTHING},
-    }
-    group = {
-        "apiVersion": "scheduling.run.ai/v2alpha2",
-        "kind": "PodGroup",
-        **meta("pg-g"),
-        "spec": {
-            "queue": "default-queue",
-            "subGroups": [{"name": role, "minMember": len(names)} for role, names in ROLES.items()],
-        },
-    }
-    return Gang(
-        "kai-scheduler",
-        [("/apis/scheduling.run.ai/v2/queues", queue), (groups, group)],
-        lambda role: {
-            "annotations": {"pod-group-name": "pg-g"},
-            "labels": {"kai.scheduler/subgroup-name": role},
-        },
-        f"{groups}/pg-g",
-    )
-
-
-def koordinator() -> Gang:
-    path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
-    tied = json.dumps([f"default/g-{role}" for role in ROLES])
-    annotations = {
-        "gang.scheduling.koordinator.sh/groups": tied,
-        "gang.scheduling.koordinator.sh/match-policy": "waiting-and-running",
-    }
-    groups = [
-        {
-            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
-            "kind": "PodGroup",
-            **meta(f"g-{role}", annotations=annotations),
-            "spec": {"minMember": len(names)},
-        }
-        for role, names in ROLES.items()
-    ]
-    return Gang(
-        "koord-scheduler",
-        [(path, group) for group in groups],
-        lambda role: {"labels": {"pod-group.scheduling.sigs.k8s.io": f"g-{role}"}},
-        f"{path}/g-worker",
-    )
-
-
-def volcano() -> Gang:
-    path = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
-    policies = [
-        {
-            "name": role,
-            "labelSelector": {"matchLabels": {"role": role}},
-            "matchLabelKeys": ["gang"],
-            "subGroupSize": len(names),
-            "minSubGroups": 1,
-        }
-        for role, names in ROLES.items()
-    ]
-    group = {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        **meta("g"),
-        "spec": {"minMember": 3, "subGroupPolicy": policies},
-    }
-    return Gang(
-        "volcano",
-        [(path, group)],
-        lambda role: {
-            "annotations": {"scheduling.k8s.io/group-name": "g"},
-            "labels": {"role": role, "gang": "g"},
-        },
-        f"{path}/g",
-    )
-
-
-def yunikorn() -> Gang:
-    groups = [
-        {"name": role, "minMember": len(names), "minResource": {"cpu": "1"}} for role, names in ROLES.items()
-    ]
-
-    def link(role: str) -> Json:
-        return {
-            "labels": {"yunikorn.apache.org/app-id": "g"},
-            "annotations": {
-                "yunikorn.apache.org/task-group-name": role,
-                "yunikorn.apache.org/task-groups": json.dumps(groups),
-                "yunikorn.apache.org/schedulingPolicyParameters": "gangSchedulingStyle=Hard",
-            },
-        }
-
-    return Gang("yunikorn", [], link)
-
-
-GANGS: dict[str, Callable[[], Gang]] = {
-    "kube-1.35": kube_135,
-    "kube-1.36": lambda: kube_flat("v1alpha2"),
-    "kube-1.37-flat": lambda: kube_flat("v1beta1"),
-    "kube-1.37": kube_137,
-    "kai": kai,
-    "koordinator": koordinator,
-    "volcano": volcano,
-    "yunikorn": yunikorn,
-}
 ALL = pytest.mark.parametrize("name", GANGS)
 WITH_OBJECTS = pytest.mark.parametrize("name", [n for n in GANGS if n != "yunikorn"])
-PODS = [(role, name) for role, names in ROLES.items() for name in names]
 
 
 def cpus(*amounts: int) -> list[Json]:
@@ -289,66 +112,6 @@ async def test_one_missing_object_is_enough_to_hold_the_gang(name: str) -> None:
             await create_pods(c, gang)
             await c.quiet(60)
             assert await c.bound() == [], gang.objects[left_out]
-
-
-def without(*names: str) -> Callable[[Json], Json]:
-    """The link of a pod with labels or annotations left out."""
-
-    def changed(link: Json) -> Json:
-        return {
-            part: {k: v for k, v in value.items() if k not in names} if isinstance(value, dict) else value
-            for part, value in link.items()
-        }
-
-    return changed
-
-
-def renamed(part: str, name: str, value: str) -> Callable[[Json], Json]:
-    return lambda link: {**link, part: {**link[part], name: value}}
-
-
-def spec_of(number: int, **changes: Any) -> Callable[[Gang], None]:
-    """One of the gang's objects with other fields in its spec."""
-
-    def change(gang: Gang) -> None:
-        path, obj = gang.objects[number]
-        gang.objects[number] = (path, {**obj, "spec": {**obj["spec"], **changes}})
-
-    return change
-
-
-WRONG_LINKS = [
-    ("kube-1.35", renamed("workloadRef", "name", "other")),
-    ("kube-1.35", renamed("workloadRef", "podGroup", "other")),
-    ("kube-1.36", renamed("schedulingGroup", "podGroupName", "g")),
-    ("kube-1.37-flat", renamed("schedulingGroup", "podGroupName", "g")),
-    ("kube-1.37", renamed("schedulingGroup", "podGroupName", "g.pg")),
-    ("kai", without("pod-group-name")),
-    ("kai", renamed("annotations", "pod-group-name", "g")),
-    ("kai", without("kai.scheduler/subgroup-name")),
-    ("kai", renamed("labels", "kai.scheduler/subgroup-name", "other")),
-    ("koordinator", renamed("labels", "pod-group.scheduling.sigs.k8s.io", "g")),
-    ("volcano", without("scheduling.k8s.io/group-name")),
-    ("volcano", renamed("annotations", "scheduling.k8s.io/group-name", "other")),
-    ("volcano", without("role")),
-    ("volcano", without("gang")),
-]
-WRONG_OBJECTS = [
-    ("kube-1.35", spec_of(0, podGroups=[{"name": "gang", "policy": {"gang": {"minCount": 4}}}])),
-    ("kube-1.36", spec_of(0, schedulingPolicy={"gang": {"minCount": 4}})),
-    ("kube-1.37", spec_of(0, schedulingPolicy={"gang": {"minGroupCount": 3}})),
-    ("kube-1.37", spec_of(2, schedulingPolicy={"gang": {"minCount": 3}})),
-    ("kube-1.37", spec_of(1, parentCompositePodGroupName="other")),
-    ("kube-1.37-flat", spec_of(0, schedulingConstraints={"topology": [{"key": "no.such/label"}]})),
-    ("kai", spec_of(1, queue="other")),
-    ("kai", spec_of(0, resources={})),
-    ("kai", spec_of(1, subGroups=[{"name": "leader", "minMember": 1}, {"name": "worker", "minMember": 3}])),
-    ("kai", spec_of(1, topologyConstraint={"topology": "gone", "requiredTopologyLevel": "x"})),
-    ("koordinator", spec_of(0, minMember=2)),
-    ("volcano", spec_of(0, minMember=4)),
-    ("volcano", spec_of(0, queue="other")),
-    ("volcano", spec_of(0, minTaskMember={"leader": 1})),
-]
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG_LINKS)

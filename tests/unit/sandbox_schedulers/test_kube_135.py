@@ -75,3 +75,12 @@ def test_replica_keys_make_different_gangs_of_one_group() -> None:
     ]
     result = look(KubeScheduler135(), [node("n", "3")], keyed, workloads=[workload(2)])
     assert bound(result) == ["x0", "x1"]
+
+
+def test_pods_above_the_minimum_pass_once_it_is_reached() -> None:
+    pods = [member(f"p{i}") for i in range(4)]
+    assert bound(look(KubeScheduler135(), [node("n", "3")], pods, workloads=[workload(2)])) == [
+        "p0",
+        "p1",
+        "p2",
+    ]

@@ -58,10 +58,11 @@ class KubeScheduler135:
             key = _key(pod)
             workload = workloads.get(ObjectKey(key[0], key[1]))
             minimum = _minimum(workload.spec if workload else {}, key[2])
-            if minimum is None or len(gangs[key]) < minimum:
+            if minimum is None or len(gangs[key]) < minimum or self._gave_up(key, gangs[key], view.now):
                 continue
-            if pod.uid not in self._waiters[key].nodes and not self._gave_up(key, gangs[key], view.now):
-                self._reserve(cluster, pod, minimum, gangs[key], view, result)
+            if pod.uid not in self._waiters[key].nodes:
+                self._reserve(cluster, pod, view, result)
+            self._release_if_complete(minimum, gangs[key], view, result)
         held = {uid: node for waiters in self._waiters.values() for uid, node in waiters.nodes.items()}
         result.nominations = [
             (pod, held.get(pod.uid, "")) for pods in gangs.values() for pod in view.waiting(pods)
@@ -99,9 +100,7 @@ class KubeScheduler135:
             return False
         return True
 
-    def _reserve(
-        self, cluster: Cluster, pod: Pod, minimum: int, pods: list[Pod], view: View, result: Round
-    ) -> None:
+    def _reserve(self, cluster: Cluster, pod: Pod, view: View, result: Round) -> None:
         node = cluster.find(pod)
         if node is None:
             result.unschedulable([pod], cluster.explain(pod))
@@ -109,14 +108,17 @@ class KubeScheduler135:
         cluster.assume(pod, node)
         waiters = self._waiters[_key(pod)]
         waiters.nodes[pod.uid] = node
-        bound = sum(1 for other in pods if view.node_of(other))
-        if bound + len(waiters.nodes) >= minimum:
-            by_uid = {other.uid: other for other in pods}
-            result.bindings += [(by_uid[uid], where) for uid, where in waiters.nodes.items()]
-            waiters.nodes, waiters.deadline = {}, None
-        elif waiters.deadline is None:
+        if waiters.deadline is None:
             waiters.deadline = view.now + _PERMIT
             result.wake(_PERMIT.total_seconds())
+
+    def _release_if_complete(self, minimum: int, pods: list[Pod], view: View, result: Round) -> None:
+        waiters = self._waiters[_key(pods[0])]
+        released = {pod.uid for pod, _ in result.bindings}
+        bound = sum(1 for pod in pods if view.node_of(pod) or pod.uid in released)
+        if waiters.nodes and bound + len(waiters.nodes) >= minimum:
+            result.bindings += [(pod, waiters.nodes[pod.uid]) for pod in pods if pod.uid in waiters.nodes]
+            waiters.nodes, waiters.deadline = {}, None
 
 
 def _key(pod: Pod) -> _Key:
