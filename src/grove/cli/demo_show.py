@@ -1,6 +1,7 @@
 """The demonstration itself: an embedded cluster, an operator in it, a set that lives its life, and a board to watch."""
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -54,6 +56,7 @@ class Demonstration:
         self.console = console
         self.steps: list[tuple[str, str]] = []
         self.changed = asyncio.Event()
+        self.moment: RenderableType | None = None
         for informer in (self.world.pods, self.world.gangs, self.world.cliques, self.world.sets):
             informer.cache.subscribe(lambda change: self.changed.set())
 
@@ -64,14 +67,22 @@ class Demonstration:
         try:
             async with asyncio.timeout(PATIENCE):
                 while not (result := seen()):
+                    self._remember_the_moment()
                     self.changed.clear()
                     await self.changed.wait()
         except TimeoutError:
             raise StepFailedError(f"{title}: not seen within {PATIENCE:.0f} seconds") from None
         self.steps[-1] = (title, result)
-        if not self.console.is_terminal:
-            self.console.print(f"ok  {title}: {result}")
+        if not self.console.is_terminal and not self.console.record:
+            self.console.print(f"ok  {title}: {result}", highlight=False, soft_wrap=True)
         await asyncio.sleep(PAUSE)
+
+    def _remember_the_moment(self) -> None:
+        """For the picture: the first view of a third gang that is on its way."""
+        gangs = list(self.world.gangs.cache)
+        starting = [g for g in gangs if g.status is not None and g.status.phase == "Starting"]
+        if self.moment is None and len(gangs) == 3 and starting:
+            self.moment = self.board()
 
     def running(self, gangs: int, pods: int) -> str:
         """What there is, once so many gangs run with so many ready pods, and nothing else."""
@@ -88,13 +99,16 @@ class Demonstration:
         for title, result in self.steps:
             mark = Text("✓", "bold green") if result else Text("…", "bold yellow")
             told.add_row(mark, Text(title, "bold"), Text(result, "green"))
+        heading = Text("Grove on the embedded cluster", "bold")
+        if not self.world.gangs.cache:
+            return Group(heading, told)
         gangs = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for column in ("PODGANG", "PHASE", "CLIQUE", "PODS", "WAITING FOR"):
             gangs.add_column(column, no_wrap=True)
         for gang in sorted(self.world.gangs.cache, key=lambda g: g.metadata.name or ""):
             self._add_gang(gangs, gang)
         legend = Text("  ".join(f"{s} {name}" for name, (s, _) in SYMBOLS.items()) + "  × leaving", "dim")
-        return Group(Text("Grove on the embedded cluster", "bold"), told, "", gangs, "", legend)
+        return Group(heading, told, "", gangs, "", legend)
 
     def _add_gang(self, table: Table, gang: PodGang) -> None:
         phase = gang.status.phase if gang.status else "new"
@@ -128,6 +142,11 @@ class Demonstration:
         ]
 
 
+def _without_web_fonts(svg: str) -> str:
+    """A picture must not fetch anything: whoever looks at it has a monospaced font."""
+    return re.sub(r"@font-face \{\{.*?\}\}\s*", "", svg, flags=re.DOTALL)
+
+
 def _symbol(pod: Pod) -> tuple[str, str]:
     if is_terminating(pod):
         return LEAVING
@@ -148,22 +167,25 @@ async def play(*, keep: bool = False, svg: Path | None = None) -> None:
                 await _act(shown)
             console.print(shown.board())
         else:
-            await _act(shown, picture=svg is not None)
+            await _act(shown)
+        if svg is not None:
+            console.print(shown.moment)
+            console.print(
+                *(f"[green]✓[/] [bold]{t}[/]  [green]{r}[/]" for t, r in shown.steps[2:]),
+                sep="\n",
+                highlight=False,
+            )
         console.print("\n[bold green]Every step was seen to happen.[/]")
         if svg is not None:
-            console.save_svg(str(svg), title="grove demo")
+            console.save_svg(str(svg), title="grove demo", code_format=_without_web_fonts(CONSOLE_SVG_FORMAT))
         if keep:
             await _stay(shown)
 
 
-async def _act(shown: Demonstration, *, picture: bool = False) -> None:
+async def _act(shown: Demonstration) -> None:
     world, cluster = shown.world, shown.cluster
     path = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
     example = _example()
-
-    async def snapshot() -> None:
-        if picture:
-            shown.console.print(shown.board())
 
     async def scale(copies: int) -> None:
         await world.groups.objects.set_scale(GROUP, copies)
@@ -199,7 +221,6 @@ async def _act(shown: Demonstration, *, picture: bool = False) -> None:
         lambda: shown.running(2, 13),
     )
     await shown.step("scale prefill out to 3 copies", lambda: scale(3), lambda: shown.running(3, 17))
-    await snapshot()
     await shown.step("lose a pod", lose_a_pod, replaced)
     await shown.step("scale prefill in to 2 copies", lambda: scale(2), lambda: shown.running(2, 13))
     await shown.step("delete the set", lambda: world.sets.objects.delete(SET), gone)
