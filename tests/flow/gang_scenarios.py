@@ -25,10 +25,23 @@ PODS = "/api/v1/namespaces/default/pods"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def clique(name: str, replicas: int, *, minimum: int | None = None, cpu: str = "1", **more: Any) -> Json:
+def clique(
+    name: str,
+    replicas: int,
+    *,
+    minimum: int | None = None,
+    cpu: str = "1",
+    tags: Json | None = None,
+    **more: Any,
+) -> Json:
     containers = [{"name": "main", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}]
     spec: Json = {"roleName": name, "replicas": replicas, "podSpec": {"containers": containers}}
-    return {"name": name, "spec": spec | ({"minAvailable": minimum} if minimum else {}), **more}
+    return {
+        "name": name,
+        "spec": spec | ({"minAvailable": minimum} if minimum else {}),
+        **(tags or {}),
+        **more,
+    }
 
 
 @pytest.mark.looptime
@@ -170,7 +183,7 @@ class GangScenarios:
         async with self.cluster(4) as grove:
             await self.prepare(grove, *self.default_queues, "team-a")
             await grove.apply(
-                self.set_of(clique("worker", 2, **{kind: {key: "team-a"}}), clique("router", 1))
+                self.set_of(clique("worker", 2, tags={kind: {key: "team-a"}}), clique("router", 1))
             )
             await grove.settle()
             assert (await self.group(grove))["spec"]["queue"] == "team-a"
