@@ -53,7 +53,7 @@ class Informer(Generic[Obj]):
         self.cache: Cache[Obj] = Cache(indexes)
         self.objects = Collection(client, resource, decode, cache=self.cache)
         self.synced = asyncio.Event()
-        # Why the cache may be behind; None while a watch is up. Also the reason why `synced` is not yet set.
+        # Why the cache may be behind, or is not filled yet; None while a watch is up.
         self.trouble: Exception | None = None
         self._client = client
         self._decode = decode
@@ -94,11 +94,7 @@ class Informer(Generic[Obj]):
             log.info("version expired, everything is read again", resource=self.resource.plural, error=str(e))
             self._position = None
             return "expired"
-        except (
-            RequestError,
-            msgspec.DecodeError,
-            ValueError,
-        ) as e:  # the last two: an answer that makes no sense
+        except (RequestError, *NONSENSE) as e:
             self.trouble = e
             log.warning(
                 "cannot follow the server, will try again", resource=self.resource.plural, error=str(e)
@@ -147,12 +143,17 @@ class Informer(Generic[Obj]):
             # Spread, so that the watches of one process do not all end together.
             timeout_seconds=random.randint(300, 600),
         )
-        idle = min(self._idle_timeout, INITIAL_SILENCE) if initial else self._idle_timeout
+        stream = await self._client.stream(call)
         seen: set[str] | None = set() if initial else None
-        async with aclosing(watch_events(self._client, call, idle_timeout=idle)) as events:
+        if not initial:
+            self.trouble = None
+        async with aclosing(watch_events(stream, lambda: self._patience(seen))) as events:
             async for event in events:
-                self.trouble = None
                 seen = self._take(event, seen)
+
+    def _patience(self, seen: set[str] | None) -> float:
+        """How long a connection may be silent. While a first state is streamed, there is no reason for silence."""
+        return self._idle_timeout if seen is None else min(self._idle_timeout, INITIAL_SILENCE)
 
     def _take(self, event: WatchEvent, seen: set[str] | None) -> set[str] | None:
         """Takes in one event. `seen` are the objects of a first state that is still being streamed."""
@@ -175,9 +176,7 @@ class Informer(Generic[Obj]):
         try:
             obj = self._decode(body)
             self.cache.observe(obj)
-        except (
-            Exception
-        ) as e:  # whatever the caller's functions raise: one bad object must not stop the others
+        except Exception as e:  # whatever the caller's functions raise: it concerns this object alone
             return self._report(body, e, seen)
         if seen is not None:
             seen.add(uid_of(obj))
@@ -208,9 +207,10 @@ class Informer(Generic[Obj]):
         self.synced.set()
 
 
+# What reading an answer raises that is JSON but no object, or has no version.
+NONSENSE = (msgspec.DecodeError, ValueError)
 # A connection that lasted this long was not refused.
 SOUND_AFTER = 5.0
-# While a first state is streamed there is no reason for silence, except that the server does not know how.
 INITIAL_SILENCE = 15.0
 
 _metadata = msgspec.json.Decoder(PartialObject)

@@ -5,14 +5,13 @@ the type is read here; the object stays bytes for the caller to decode, once, in
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
-from grove.runtime.client import Client
 from grove.runtime.errors import RequestError, Status, TransportError, error_from_status
-from grove.runtime.requests import Call
+from grove.runtime.transport import Stream
 
 
 class WatchEvent(NamedTuple):
@@ -23,41 +22,39 @@ class WatchEvent(NamedTuple):
     body: bytes
 
 
-async def watch_events(
-    client: Client, call: Call, *, idle_timeout: float
-) -> AsyncGenerator[WatchEvent, None]:
-    """The events of one connection, until the server ends it.
+async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> AsyncGenerator[WatchEvent, None]:
+    """The events of one connection, until the server ends it; closes the stream.
 
-    Raises `ApiError` for a refusal, also one sent inside the stream (`Gone` for an expired version), and
-    `TransportError` when the connection breaks, or is silent for `idle_timeout` seconds: it may be half-open, and
-    servers send bookmarks more often.
+    Raises the `ApiError` that the server sends inside the stream (`Gone` for an expired version), and `TransportError`
+    when the connection breaks or is silent for `idle_timeout` seconds, asked before each wait: it may be half-open,
+    and servers send bookmarks more often.
     """
-    stream = await client.stream(call)
     chunks = stream.chunks()
     lines = LineBuffer()
     try:
         while True:
+            seconds = idle_timeout()
             try:
-                async with asyncio.timeout(idle_timeout):
+                async with asyncio.timeout(seconds):
                     chunk = await anext(chunks, None)
             except TimeoutError as e:
-                raise IdleWatchError(f"watch of {call.request.path} was silent for {idle_timeout:g} s") from e
+                raise IdleWatchError(f"the watch was silent for {seconds:g} s") from e
             if chunk is None:
                 return
             for line in lines.feed(chunk):
                 event = split_event(line)
                 if event.type == "ERROR":
-                    raise _error(event.body, call)
+                    raise _error(event.body)
                 yield event
     finally:
         await stream.close()
 
 
-def _error(body: bytes, call: Call) -> RequestError:
+def _error(body: bytes) -> RequestError:
     try:
-        return error_from_status(msgspec.json.decode(body, type=Status), f"WATCH {call.request.path}")
+        return error_from_status(msgspec.json.decode(body, type=Status), "in a watch")
     except msgspec.DecodeError:
-        return TransportError(f"watch of {call.request.path} sent an error that is no Status: {body[:200]!r}")
+        return TransportError(f"the watch sent an error that is no Status: {body[:200]!r}")
 
 
 class IdleWatchError(TransportError):

@@ -193,6 +193,25 @@ async def test_a_silent_connection_is_given_up_and_begun_again() -> None:
         assert informer.trouble is None
 
 
+async def test_a_quiet_connection_is_kept_once_the_first_state_is_complete() -> None:
+    script = Script()
+    script.streams.append(ScriptedStream(bookmark(9, end=True)))
+    async with running(script) as informer:
+        await informer.synced.wait()
+        await asyncio.sleep(60)
+        assert len(script.watches) == 1
+
+
+async def test_trouble_is_over_as_soon_as_a_watch_is_up_again() -> None:
+    script = Script()
+    script.streams.append(ScriptedStream(bookmark(9, end=True), None))
+    script.streams.append(TransportError("reset"))
+    async with running(script) as informer:
+        await until(lambda: informer.trouble is not None)
+        await asyncio.sleep(5)
+        assert informer.trouble is None
+
+
 @pytest.mark.parametrize("code", [401, 403, 404, 429, 500, 503])
 async def test_a_passing_refusal_kills_nothing(code: int) -> None:
     def refused() -> ScriptedStream:
