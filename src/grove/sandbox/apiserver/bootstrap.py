@@ -6,16 +6,25 @@ from grove.sandbox.apiserver.storage import Object
 from grove.sandbox.apiserver.writes import save
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+PRIORITIES = {
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
 
 
 def furnish(state: State) -> None:
     for name in NAMESPACES:
         install(state, state.registry.by_kind("v1", "Namespace"), {"metadata": {"name": name}})
     priority_class = state.registry.by_kind("scheduling.k8s.io/v1", "PriorityClass")
-    for name, value in PRIORITIES.items():
-        made = {"metadata": {"name": name}, "value": value, "preemptionPolicy": "PreemptLowerPriority"}
-        install(state, priority_class, made)
+    for name, (value, description) in PRIORITIES.items():
+        made = {"metadata": {"name": name}, "value": value, "description": description}
+        install(state, priority_class, {**made, "preemptionPolicy": "PreemptLowerPriority"})
 
 
 def install(state: State, resource_type: ResourceType | None, obj: Object) -> None:

@@ -32,6 +32,13 @@ class Options:
     version: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """An object that is gone."""
+
+    last: Stored
+
+
 async def delete(call: Call) -> tuple[Object | Stored, int]:
     """What the client reads: the object where it lives on or its kind says so, else a Status."""
     options = read_options(call)
@@ -47,12 +54,11 @@ async def delete(call: Call) -> tuple[Object | Stored, int]:
         if stored is None:
             raise not_found(call.type.resource, call.name)
     left = remove(call, stored, options)
-    gone = left is None
-    status = 202 if not gone and options.orphan is False else 200
-    if left is not None:
-        return left, status
+    if isinstance(left, Stored):
+        return left, 202 if options.orphan is False else 200
+    status = 200
     if call.type.strategy.returns_deleted:
-        return stored, status
+        return left.last, status
     details = call.type.resource.details(call.name, uid=stored.uid)
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**body, "details": {k: v for k, v in details.items() if v}}, status
@@ -68,8 +74,8 @@ async def delete_collection(call: Call) -> list[Stored]:
     return chosen
 
 
-def remove(call: Call, stored: Stored, options: Options) -> Stored | None:
-    """Delete or mark for deletion; None when the object is gone, else its new state."""
+def remove(call: Call, stored: Stored, options: Options) -> Stored | Deleted:
+    """Delete or mark for deletion; the last state of what is gone, or the new state of what stays."""
     call.type.strategy.check_delete(stored.key[1], call)
     _check_preconditions(call, stored, options)
     obj, meta = stored.obj, dict(stored.obj["metadata"])
@@ -93,9 +99,7 @@ def remove(call: Call, stored: Stored, options: Options) -> Stored | None:
     if not marked:
         finalizers += [f for f in strategy.adds_finalizers if f not in finalizers]
     if not finalizers and not meta.get("deletionGracePeriodSeconds") and not strategy.held(obj):
-        if not call.dry_run:
-            call.state.store.delete(call.table, stored.key)
-        return None
+        return _end(call, stored, {**obj, "metadata": meta})
     if grace is None or not meta.get("deletionTimestamp"):
         if not marked:
             meta["deletionTimestamp"] = timestamps.rfc3339(now)
@@ -112,6 +116,17 @@ def remove(call: Call, stored: Stored, options: Options) -> Stored | None:
     if call.dry_run:
         return Stored(stored.key, new, stored.version)
     return call.state.store.put(call.table, stored.key, new)
+
+
+def _end(call: Call, stored: Stored, last: Object) -> Deleted:
+    """Delete now. A kind with a grace period is first seen with a period of zero, as by a real server."""
+    if call.dry_run:
+        return Deleted(Stored(stored.key, last, stored.version))
+    if last != stored.obj:
+        last["metadata"].pop("finalizers", None)
+        stored = call.state.store.put(call.table, stored.key, last)
+    call.state.store.delete(call.table, stored.key)
+    return Deleted(stored)
 
 
 def read_options(call: Call) -> Options:

@@ -76,26 +76,23 @@ class WorkloadStrategy(_GangStrategy):
                 errors.append(required("spec.podGroups"))
             return errors + _validate_templates(groups, "spec.podGroups", "policy", "minCount")
         plain, composite = spec.get("podGroupTemplates") or [], spec.get("compositePodGroupTemplates") or []
-        if not plain and not composite:
+        if self.dialect == "1.36" and not plain:
             errors.append(required("spec.podGroupTemplates"))
-        if plain and composite:
-            detail = "exactly one of `podGroupTemplates`, `compositePodGroupTemplates` is required"
-            errors.append(invalid("spec", spec, detail))
+        elif self.dialect == "1.37":
+            errors += _one_of("spec", spec, ("podGroupTemplates", "compositePodGroupTemplates"))
         errors += _validate_templates(plain, "spec.podGroupTemplates")
         errors += _validate_composites(composite, "spec.compositePodGroupTemplates", depth=1)
-        every = list(_walk(spec))
+        every = list(_walk(spec, "spec"))
         seen: set[str] = set()
-        for template in every:
+        for path, template in every:
             name = template.get("name", "")
             if name in seen:
-                errors.append(duplicate("spec", name))
+                errors.append(duplicate(f"{path}.name", name))
             seen.add(name)
-        if (
-            self.dialect == "1.37"
-            and len({(t.get("priorityClassName"), t.get("priority")) for t in every}) > 1
-        ):
-            detail = "priorityClassName and priority must be the same in all templates"
-            errors.append(invalid("spec", "templates", detail))
+        priorities_found = {(t.get("priorityClassName"), t.get("priority")) for _, t in every}
+        if self.dialect == "1.37" and len(priorities_found) > 1:
+            detail = "all priority and priorityClassName values must be identical, detected multiple values"
+            errors.append(invalid("spec", None, detail))
         return errors
 
     def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
@@ -106,7 +103,7 @@ class WorkloadStrategy(_GangStrategy):
         for field in ("podGroups", "podGroupTemplates", "compositePodGroupTemplates"):
             if self.dialect == "1.37":
                 if _without_counts(fresh.get(field)) != _without_counts(stored.get(field)):
-                    errors.append(invalid(f"spec.{field}", fresh.get(field), IMMUTABLE))
+                    errors.append(invalid(f"spec.{field}", None, IMMUTABLE))
             else:
                 errors += _immutable(fresh, stored, field)
         return errors
@@ -119,7 +116,7 @@ class PodGroupStrategy(_GangStrategy):
         super().prepare_create(obj, call)
         spec = obj["spec"] = dict(obj.get("spec") or {})
         priorities.admit(obj, call, "pod group")
-        spec.setdefault("disruptionMode", "Pod" if self.dialect == "1.36" else {"single": {}})
+        self._default(spec)
         if self.adds_protection:
             meta = obj["metadata"]
             present = meta.get("finalizers") or []
@@ -127,12 +124,20 @@ class PodGroupStrategy(_GangStrategy):
             if self.dialect == "1.36":
                 _require_template(obj, call)
 
+    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+        super().prepare_update(new, old, call)
+        spec = new["spec"] = dict(new.get("spec") or {})
+        self._default(spec)
+
+    def _default(self, spec: Object) -> None:
+        spec.setdefault("disruptionMode", "Pod" if self.dialect == "1.36" else {"single": {}})
+
     def validate(self, obj: Object, call: Call) -> list[FieldError]:
         spec = obj.get("spec") or {}
         errors = _validate_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy", "minCount")
         errors += _validate_topology(spec, "spec")
         if spec.get("parentCompositePodGroupName") and not spec.get("workloadRef"):
-            errors.append(required("spec.workloadRef"))
+            errors.append(required("spec.workloadRef", "must be set when parentCompositePodGroupName is set"))
         return errors
 
     def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
@@ -141,7 +146,7 @@ class PodGroupStrategy(_GangStrategy):
         for field in fresh.keys() | stored.keys():
             if field == "schedulingPolicy" and self.dialect == "1.37":
                 if _without_counts(fresh.get(field)) != _without_counts(stored.get(field)):
-                    errors.append(invalid(f"spec.{field}", fresh.get(field), IMMUTABLE))
+                    errors.append(invalid(f"spec.{field}", None, IMMUTABLE))
             else:
                 errors += _immutable(fresh, stored, field)
         return errors
@@ -170,10 +175,11 @@ def _require_template(obj: Object, call: Call) -> None:
     workload = call.state.find(GROUP, "v1alpha2", "workloads", ref.get("workloadName", ""), call.namespace)
     name = obj["metadata"].get("name", "")
     if workload is None or workload.obj["metadata"].get("deletionTimestamp"):
-        raise forbidden(call.type.resource, name, f"workload {ref.get('workloadName')!r} does not exist")
+        why = f'PodGroup rejected: Workload "{ref.get("workloadName")}" not found'
+        raise forbidden(call.type.resource, name, why)
     templates = (workload.obj.get("spec") or {}).get("podGroupTemplates") or []
     if not any(template.get("name") == ref.get("podGroupTemplateName") for template in templates):
-        why = f"the workload has no podGroupTemplate {ref.get('podGroupTemplateName')!r}"
+        why = f'PodGroup rejected: Workload has no PodGroupTemplate "{ref.get("podGroupTemplateName")}"'
         raise forbidden(call.type.resource, name, why)
 
 
@@ -205,7 +211,8 @@ def _validate_composites(templates: list[Object], path: str, depth: int) -> list
         plain = template.get("podGroupTemplates") or []
         composite = template.get("compositePodGroupTemplates") or []
         if not plain and not composite:
-            errors.append(required(f"{where}.podGroupTemplates", "at least one child is required"))
+            detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate"
+            errors.append(invalid(where, template.get("name"), detail))
         errors += _validate_templates(plain, f"{where}.podGroupTemplates")
         errors += _validate_composites(composite, f"{where}.compositePodGroupTemplates", depth + 1)
     return errors
@@ -213,19 +220,31 @@ def _validate_composites(templates: list[Object], path: str, depth: int) -> list
 
 def _validate_policy(policy: Any, path: str, count: str) -> list[FieldError]:
     policy = policy or {}
-    if ("basic" in policy) == ("gang" in policy):
-        return [invalid(path, policy, "must specify exactly one of: `basic`, `gang`")]
-    if "gang" in policy and (policy["gang"].get(count) or 0) < 1:
-        value = policy["gang"].get(count, 0)
-        return [invalid(f"{path}.gang.{count}", value, "must be greater than or equal to 1")]
-    return []
+    errors = _one_of(path, policy, ("basic", "gang"))
+    if not errors and "gang" in policy:
+        value = policy["gang"].get(count) or 0
+        if not value:
+            errors.append(required(f"{path}.gang.{count}"))
+        elif value < 1:
+            errors.append(invalid(f"{path}.gang.{count}", value, "must be greater than or equal to 1"))
+    return errors
+
+
+def _one_of(path: str, obj: Object, fields: tuple[str, ...]) -> list[FieldError]:
+    present = [name for name in fields if obj.get(name) not in (None, [])]
+    if len(present) == 1:
+        return []
+    choices = ", ".join(f"`{name}`" for name in fields)
+    if not present:
+        return [invalid(path, "", f"must specify one of: {choices}")]
+    return [invalid(path, "{" + ", ".join(present) + "}", f"must specify exactly one of: {choices}")]
 
 
 def _validate_topology(spec: Object, path: str) -> list[FieldError]:
     keys = (spec.get("schedulingConstraints") or {}).get("topology") or []
     where = f"{path}.schedulingConstraints.topology"
     if len(keys) > 1:
-        return [FieldError(where, "FieldValueTooMany", f"Too many: {len(keys)}: must have at most 1 items")]
+        return [FieldError(where, "FieldValueTooMany", f"Too many: {len(keys)}: must have at most 1 item")]
     return [
         invalid(f"{where}[{index}].key", item.get("key", ""), problem)
         for index, item in enumerate(keys)
@@ -233,12 +252,13 @@ def _validate_topology(spec: Object, path: str) -> list[FieldError]:
     ]
 
 
-def _walk(spec: Object) -> Iterator[Object]:
-    for template in spec.get("podGroupTemplates") or ():
-        yield template
-    for template in spec.get("compositePodGroupTemplates") or ():
-        yield template
-        yield from _walk(template)
+def _walk(spec: Object, path: str) -> Iterator[tuple[str, Object]]:
+    for index, template in enumerate(spec.get("podGroupTemplates") or ()):
+        yield f"{path}.podGroupTemplates[{index}]", template
+    for index, template in enumerate(spec.get("compositePodGroupTemplates") or ()):
+        where = f"{path}.compositePodGroupTemplates[{index}]"
+        yield where, template
+        yield from _walk(template, where)
 
 
 def _without_counts(value: Any) -> Any:
@@ -253,4 +273,4 @@ def _without_counts(value: Any) -> Any:
 def _immutable(new: Object, old: Object, field: str) -> list[FieldError]:
     if new.get(field) == old.get(field):
         return []
-    return [invalid(f"spec.{field}", new.get(field), IMMUTABLE)]
+    return [invalid(f"spec.{field}", None, IMMUTABLE)]

@@ -72,7 +72,8 @@ class PriorityClassStrategy(Strategy):
     def validate(self, obj: Object, call: Call) -> list[FieldError]:
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         if name.startswith("system-") and name not in ("system-node-critical", "system-cluster-critical"):
-            detail = "priority class names with 'system-' prefix are reserved for system use only"
+            reserved = "priority class names with 'system-' prefix are reserved for system use only"
+            detail = f"{reserved}. error: {name} is not a known system priority class"
             return [forbidden_field("metadata.name", detail)]
         if not name.startswith("system-") and value > HIGHEST_USER_PRIORITY:
             detail = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
@@ -96,7 +97,7 @@ class AutoscalerStrategy(Strategy):
     has_generation = True
 
     def first_status(self, obj: Object, call: Call) -> Object:
-        return {"desiredReplicas": 0, "currentReplicas": 0, "currentMetrics": None}
+        return {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Object, call: Call) -> list[FieldError]:
         spec = obj.get("spec") or {}

@@ -51,9 +51,9 @@ def validate(spec: Object) -> list[FieldError]:
         value = spec.get(field)
         if value:
             errors += [invalid(f"spec.{field}", value, problem) for problem in names.label(value)]
-    link = (spec.get("schedulingGroup") or {}).get("podGroupName")
-    if "schedulingGroup" in spec and not link:
-        errors.append(required("spec.schedulingGroup.podGroupName"))
+    if "schedulingGroup" in spec and not spec["schedulingGroup"].get("podGroupName"):
+        detail = "must specify one of: `podGroupName`"
+        errors.append(invalid("spec.schedulingGroup.podGroupName", None, detail))
     return errors
 
 
@@ -64,11 +64,11 @@ def _validate_container(container: Object, path: str, seen: set[str]) -> list[Fi
         errors.append(required(f"{path}.name"))
     else:
         errors += [invalid(f"{path}.name", name, problem) for problem in names.label(name)]
+    if not container.get("image"):
+        errors.append(required(f"{path}.image"))
     if name in seen:
         errors.append(duplicate(f"{path}.name", name))
     seen.add(name)
-    if not container.get("image"):
-        errors.append(required(f"{path}.image"))
     resources = container.get("resources") or {}
     limits = resources.get("limits") or {}
     for resource, amount in (resources.get("requests") or {}).items():

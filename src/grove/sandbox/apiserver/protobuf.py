@@ -32,6 +32,12 @@ def decode(body: bytes) -> dict[str, Any]:
     return {"apiVersion": api_version, "kind": kind, **_message(name, envelope.get(2, b""))}
 
 
+def plain_scalars(name: str) -> frozenset[str]:
+    """The fields of a definition that are no pointers in Go, so that zero and absent are the same."""
+    fields = _messages().get(name, {}).values()
+    return frozenset(field for field, kind, label in fields if label == "one" and kind in _SCALARS)
+
+
 def _message_of(api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     package = group.partition(".")[0] or "core"

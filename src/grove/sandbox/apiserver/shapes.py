@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grove.sandbox.apiserver.definitions import Definitions, resolve
+from grove.sandbox.apiserver.protobuf import plain_scalars
 from grove.sandbox.apiserver.quantities import canonical
 
 Default = Callable[[dict[str, Any]], None]
@@ -93,6 +94,7 @@ class Struct(Shape):
         self.name, self.default = name, default
         self.fields: dict[str, Shape] = {}
         self.required: frozenset[str] = frozenset()
+        self.optional: frozenset[str] = frozenset()  # whose zero is the same as nothing
 
     def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) is not dict:
@@ -119,7 +121,7 @@ class Struct(Shape):
                 raise
             if len(unknown) > before:
                 unknown[before:] = [join(key, path) for path in unknown[before:]]
-            if shaped or shape.keeps_empty or key in self.required:
+            if shaped or (shape.keeps_empty and key not in self.optional) or key in self.required:
                 result[key] = shaped
         if self.default:
             self.default(result)
@@ -145,6 +147,7 @@ class Shapes:
         elif "properties" in schema:
             shape = self._compiled[name] = struct = Struct(short, self._defaults.get(name))
             struct.required = frozenset(schema.get("required", ()))
+            struct.optional = plain_scalars(name)
             for key, property_schema in schema["properties"].items():
                 struct.fields[key] = self._shape(property_schema)
         else:

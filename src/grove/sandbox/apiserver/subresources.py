@@ -45,7 +45,7 @@ async def _scale(call: Call, method: str) -> Response:
 
 async def _bind(call: Call) -> Response:
     binding = writes.read_body(call, kind="Binding")
-    if (binding.get("metadata") or {}).get("name", call.name) != call.name:
+    if (binding.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Binding object")
     pod = bind(call, binding)
     if not call.dry_run:
@@ -55,7 +55,7 @@ async def _bind(call: Call) -> Response:
 
 async def _evict(call: Call) -> Response:
     eviction = writes.read_body(call, kind="Eviction")
-    if (eviction.get("metadata") or {}).get("name", call.name) != call.name:
+    if (eviction.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Eviction object")
     stored = reads.get(call)
     call.body = orjson.dumps(eviction.get("deleteOptions") or {})
@@ -65,6 +65,7 @@ async def _evict(call: Call) -> Response:
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
+        "lastProbeTime": None,
         "lastTransitionTime": call.state.timestamp(),
     }
     status = stored.obj.get("status") or {}

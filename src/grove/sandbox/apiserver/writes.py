@@ -79,7 +79,7 @@ async def update(call: Call) -> tuple[Stored, int]:
         raise conflict(call.type.resource, call.name, why)
     if stored and not given.get("resourceVersion") and not call.type.strategy.unconditional_update:
         error = invalid("metadata.resourceVersion", 0, "must be specified for an update")
-        refuse(call, call.name, [error])
+        raise invalid_object(call.type.group, call.type.plural, call.name, [error])
     return await change(call, lambda _: body)
 
 
