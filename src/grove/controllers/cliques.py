@@ -17,15 +17,17 @@ from grove.api.conditions import EventReason
 from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
 from grove.controllers.changes import described_anew, gate_could_open, pod_moved
+from grove.controllers.claims import KIND, Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe, last_errors, write_status
 from grove.controllers.world import World, label
+from grove.plan.claims import clique_claims
 from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gates import plan_gates
-from grove.plan.pod_counts import PodPlan, plan_pods
+from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
@@ -51,6 +53,7 @@ class CliqueController:
         self._shapes = shapes
         self._init_image = init_image
         self._chance = chance or random.SystemRandom()
+        self._claims = Claims(world)
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
 
     def controller(self) -> Controller[ObjectKey]:
@@ -124,7 +127,8 @@ class CliqueController:
                 plan = PodPlan(create=plan.create[len(plan.replaced) :], delete=[], replaced=[])
             else:
                 self._note_replacements(clique, plan)
-        failures = await self._delete(clique, plan.delete)
+        failures = await self._keep_claims(clique, shape, pods)
+        failures += await self._delete(clique, plan.delete)
         if (
             plan.create
             and gang is not None
@@ -136,6 +140,16 @@ class CliqueController:
         if backend is not None:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
+
+    async def _keep_claims(
+        self, clique: PodClique, shape: Shape, pods: Sequence[Pod]
+    ) -> list[tuple[str, Exception]]:
+        """For each pod that should be there, and for those that still are."""
+        if KIND not in self._world.companions:
+            return []
+        indices = {i for p in pods if (i := pod_index(p)) is not None} | set(range(clique.spec.replicas))
+        claims = clique_claims(shape, clique, sorted(indices), self._claims.templates(shape))
+        return await self._claims.keep(claims, uid_of(clique), "ERR_SYNC_PCLQ_RESOURCE_CLAIM")
 
     def _note_replacements(self, clique: PodClique, plan: PodPlan) -> None:
         self._replacements.note(uid_of(clique))
@@ -200,17 +214,18 @@ class CliqueController:
             except NotFound:
                 log.debug("pod went away before its gate was removed", pod=str(key_of(pod)))
 
-        outcomes = await for_each([p for p in gates.open if p not in broken.values()], open_gate)
+        outcomes = await for_each([p for p in gates.open if uid_of(p) not in broken], open_gate)
         failures = [("ERR_REMOVE_POD_SCHEDULING_GATE", o.error) for o in outcomes if o.error is not None]
         return failures + await self._keep_closed(clique, broken)
 
-    async def _keep_closed(self, clique: PodClique, broken: dict[str, Pod]) -> list[tuple[str, Exception]]:
+    async def _keep_closed(self, clique: PodClique, broken: dict[str, str]) -> list[tuple[str, Exception]]:
         """Says why pods stay behind their gates. They cannot be mended, so now and then they are made anew."""
         if not broken:
             return []
-        note = next(iter(broken))
+        note = next(iter(broken.values()))
         self._world.warn(PodClique.resource, clique, EventReason.POD_LINK_DROPPED, note, "OpenGate")
-        old = [p for p in broken.values() if _age(p, self._world.now()) >= UNLINKED_POD_LASTS]
+        now = self._world.now()
+        old = [p for p in self._pods(clique) if uid_of(p) in broken and _age(p, now) >= UNLINKED_POD_LASTS]
         return [("ERR_POD_LINK_DROPPED", BrokenLinkError(note)), *await self._delete(clique, old)]
 
     async def _write_status(
@@ -285,12 +300,12 @@ def _apart_from(clique: PodClique, gang: PodGang | None, backend: Backend | None
 
 def _broken_links(
     clique: PodClique, gang: PodGang | None, backend: Backend, pods: Sequence[Pod]
-) -> dict[str, Pod]:
-    """The pods that the scheduler would not see as part of the gang, by what is wrong with them."""
+) -> dict[str, str]:
+    """What is wrong with pods that the scheduler would not see as part of the gang, by uid."""
     group = _group(clique, gang) if gang is not None else None
     if gang is None or group is None or not isinstance(backend, Links):
         return {}
-    return {why: p for p in pods if (why := backend.broken_link(gang, group, p))}
+    return {uid_of(p): why for p in pods if (why := backend.broken_link(gang, group, p))}
 
 
 def _age(pod: Pod, now: datetime) -> timedelta:

@@ -38,6 +38,8 @@ def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) ->
         elif not _covers(found, wanted, exclusive or here in ours):
             patch[key] = wanted
     for key in observed.keys() - desired.keys():
+        if observed[key] is None:
+            continue
         if exclusive or (f"{path}.{key}" if path else key) in ours:
             patch[key] = None
     return patch
@@ -53,7 +55,7 @@ def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
         )
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(k in found and _covers(found[k], w, False) for k, w in wanted.items())
-    return bool(found == wanted) or (found is None and wanted in ({}, []))
+    return bool(found == wanted) or (found is None and wanted in ({}, [], False))
 
 
 def _union(found: list[Any], wanted: list[Any], same: Any) -> list[Any] | None:

@@ -1,38 +1,147 @@
-"""The backend for plain kube-scheduler, on clusters that do not serve a gang API.
+"""The backend for plain kube-scheduler: which dialect a gang is written in, and what holds in all of them.
 
-The gates still hold every pod until the whole gang exists, so nothing is scheduled in advance of the rest; but the
-scheduler then places pods one by one, and nothing keeps a part of a gang from running alone. The gang says so.
+A gang is written in the best dialect that the cluster offers. Its released pods are tied to that for good, so it keeps
+it; when the cluster stops offering it, as in an upgrade, the gang moves to one in which its pods are tied in the same
+way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from grove.api.config import DEFAULT_SCHEDULER
-from grove.api.labels import Gate
+from grove.api.labels import POD_CLIQUE, Gate
+from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
+from grove.api.pods import Pod
+from grove.api.validation import Problem
 from grove.plan.draft import PodDraft
-from grove.schedulers.backend import ObjectKind, SchedulerObject, Served
+from grove.plan.gates import has_gate
+from grove.plan.pod_counts import is_apart
+from grove.plan.pod_state import is_present
+from grove.schedulers.backend import Observation, Probe, Refusal, SchedulerObject, Served, dialect_of
+from grove.schedulers.kube.composite import Composite
+from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
+from grove.schedulers.kube.flat import Flat
+from grove.schedulers.kube.none import NoGangApi
+from grove.schedulers.kube.v135 import V135
+from grove.schedulers.kube.v136 import V136
+from grove.schedulers.kube.warnings import warnings_of
+from grove.schedulers.kube.words import scheduler_words
+
+# The best first; the last is always offered.
+DIALECTS: Sequence[Dialect] = (Composite(), Flat(), V136(), V135(), NoGangApi())
 
 
 class Kubernetes:
     name = "default"
     scheduler_name = DEFAULT_SCHEDULER
     gate = Gate.KUBERNETES
-    kinds: Sequence[ObjectKind] = ()
+    kinds = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
+    pins_priority = True
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = settings
+        self._settings = msgspec.convert(settings, Settings)
+        self.strict = self._settings.strict
+
+    @property
+    def probes(self) -> Sequence[Probe]:
+        return tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
 
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("", DEFAULT_SCHEDULER)
 
+    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        offered = [d for d in DIALECTS if d.offered(served)]
+        released = [p for p in pods if is_present(p) and not has_gate(p, self.gate)]
+        if not released:
+            return offered[0].name
+        current = dialect_of(gang)
+        offered.sort(key=lambda d: d.name != current)
+        fitting = next((d for d in offered if _are_tied(gang, released, d)), None)
+        if fitting is not None:
+            return fitting.name
+        if offered[0].name == current:
+            return current
+        raise Refusal(
+            f"PodGang {gang.metadata.name} was made for another gang API of kube-scheduler, which this cluster does "
+            "not serve any more, and its pods are tied to that: they run on, but new ones stay gated",
+            "re-create the replica, by scaling the set in and out again",
+        )
+
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
-        return ()
+        return _of(gang).objects(gang, served, self._settings)
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        """The scheduler's name, which the draft has, is all that a pod needs."""
+        self._prepare(gang, group, pod, surplus=False)
+
+    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+        return bool(dialect_of(gang)) and _of(gang).splits(gang, group)
+
+    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        self._prepare(gang, group, pod, surplus=True)
+
+    def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
+        wanted, found = _link(gang, group, pod, _of(gang)), link_of(pod)
+        if wanted == found:
+            return ""
+        name = pod.metadata.name
+        if found or not wanted:
+            return (
+                f"pod {name} was made for another gang API of kube-scheduler and stays gated; it is made anew "
+                "within minutes, or at once if you delete it"
+            )
+        field = next(iter(wanted))
+        return (
+            f"pod {name} stays gated: the API server dropped spec.{field} from it, so it would be scheduled outside "
+            "its gang; switch on the feature gate GenericWorkload in every kube-apiserver; the pod is then made anew "
+            "within minutes, or at once if you delete it"
+        )
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
-        return (
-            "this cluster serves no gang API to kube-scheduler: pods start together but are placed one by one"
+        return _of(gang).shortfall(gang, served)
+
+    def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
+        return scheduler_words(gang, objects)
+
+    def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
+        return warnings_of(pcs)
+
+    def _prepare(self, gang: PodGang, group: PodGroup, pod: PodDraft, *, surplus: bool) -> None:
+        dialect = _of(gang)
+        pod.spec |= dialect.link(gang, group, surplus=surplus)
+        priority = gang.spec.priority_class_name
+        if priority or dialect.one_priority:
+            pod.spec["priorityClassName"] = priority
+
+
+def _of(gang: PodGang) -> Dialect:
+    name = dialect_of(gang)
+    found = next((d for d in DIALECTS if d.name == name), None)
+    if found is None:
+        raise Refusal(
+            f"PodGang {gang.metadata.name} is written in the dialect {name or '(none)'}, which this version of Grove "
+            "does not know",
+            "use a version of Grove that does, or re-create the replica",
         )
+    return found
+
+
+def _are_tied(gang: PodGang, pods: Sequence[Pod], dialect: Dialect) -> bool:
+    """Whether the pods are tied to the gang as the dialect would do it."""
+    groups = {g.name: g for g in gang.spec.pod_groups}
+    return all(
+        link_of(p) == _link(gang, group, p, dialect)
+        for p in pods
+        if (group := groups.get(_clique(p))) is not None
+    )
+
+
+def _link(gang: PodGang, group: PodGroup, pod: Pod, dialect: Dialect) -> Json:
+    surplus = dialect.splits(gang, group) and is_apart(pod, group.min_replicas)
+    return dialect.link(gang, group, surplus=surplus)
+
+
+def _clique(pod: Pod) -> str:
+    return pod.metadata.labels.get(POD_CLIQUE, "")
