@@ -16,8 +16,9 @@ import orjson
 from grove.api import yaml
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
-from grove.operator.assembly import Operator
+from grove.operator.assembly import Operator, discover
 from grove.runtime.transport import Request, Transport
+from grove.sandbox.apiserver import Write
 from grove.sandbox.cluster import Cluster
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory, Registry
@@ -34,7 +35,12 @@ class Grove:
         self.cluster = cluster
         self.observer = observer
         self.writes: list[str] = []
-        cluster.on_write(lambda write: self.writes.append(f"{write.type} {write.resource.plural}"))
+        self._wrote = asyncio.Event()
+        cluster.on_write(self._note)
+
+    def _note(self, write: Write) -> None:
+        self.writes.append(f"{write.type} {write.resource.plural}")
+        self._wrote.set()
 
     async def apply(self, manifest: str | Json) -> Json:
         obj = yaml.load_one(manifest).value if isinstance(manifest, str) else manifest
@@ -65,10 +71,11 @@ class Grove:
                 return
 
     async def until(self, holds: Callable[[], Any], within: float = 600.0) -> None:
-        """Waits until an awaitable condition holds, in virtual time."""
+        """Waits until a condition holds; it is looked at after every write."""
         async with asyncio.timeout(within):
             while not await holds():
-                await asyncio.sleep(0.5)
+                self._wrote.clear()
+                await self._wrote.wait()
 
 
 @asynccontextmanager
@@ -113,10 +120,12 @@ async def operator(
     """An operator process, ended at the end."""
     configuration = configuration or OperatorConfiguration()
     transport = through(grove.cluster.server) if through else None
+    client = grove.cluster.client("grove-operator", transport)
     made = Operator(
-        grove.cluster.client("grove-operator", transport),
+        client,
         configuration,
         Registry(configuration.scheduler, factories or {"default": Kubernetes}),
+        served=await discover(grove.cluster.client("discovery")),
         now=grove.cluster.now,
         chance=random.Random(seed),
     )
@@ -138,6 +147,7 @@ def _path(plural: str) -> str:
     groups = {
         "podgangs": "/apis/scheduler.grove.io/v1alpha1",
         "horizontalpodautoscalers": "/apis/autoscaling/v2",
+        "resourceclaims": "/apis/resource.k8s.io/v1",
         "roles": "/apis/rbac.authorization.k8s.io/v1",
         "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
     }

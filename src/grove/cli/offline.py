@@ -20,8 +20,8 @@ from grove.plan.claims import TemplateRef, external_templates
 from grove.plan.draft import PodDraft
 from grove.plan.gangs import topology_name
 from grove.plan.render import Scheduling, Sizes, render
-from grove.plan.shape import Shape, owner_reference
-from grove.schedulers.backend import Backend, Probes, Refusal, SchedulerObject, Served, Validates
+from grove.plan.shape import Shape
+from grove.schedulers.backend import Backend, Probes, Refusal, Served, Validates
 from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ class Offline:
             return made
 
         def objects(gang: PodGang) -> list[Json]:
-            return [_complete(o, gang) for o in backend.translate(gang, _everything(backend))]
+            return [o.owned_by(gang) for o in backend.translate(gang, _everything(backend))]
 
         return Scheduling(selection.settings(self._topology(shape)), draft, objects)
 
@@ -111,15 +111,6 @@ def _check(backend: Backend, shape: Shape) -> None:
     if errors:
         text = "; ".join(str(e) for e in errors)
         raise CommandError(f"{shape.name}: {text}", "; ".join(e.remedy for e in errors if e.remedy))
-
-
-def _complete(wanted: SchedulerObject, gang: PodGang) -> Json:
-    metadata = dict(wanted.body["metadata"])
-    if wanted.kind.namespaced:
-        metadata["namespace"] = gang.metadata.namespace
-    metadata["ownerReferences"] = [codec.to_builtins(owner_reference(gang))]
-    kind = {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
-    return kind | wanted.body | {"metadata": metadata}
 
 
 def _of_kind(values: list[Any], kind: type[R]) -> list[R]:

@@ -13,7 +13,7 @@ from typing import NoReturn
 import orjson
 import structlog
 
-from grove.api import PodGang, PodGangStatus, codec, labels
+from grove.api import PodGang, PodGangStatus, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace as replace_model
 from grove.api.pods import Pod
@@ -22,7 +22,6 @@ from grove.controllers.discovery import fields_of, is_kept
 from grove.controllers.lookups import Lookups
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
-from grove.plan.shape import owner_reference
 from grove.plan.status_conditions import put
 from grove.runtime.cache import Change
 from grove.runtime.discovery import resources
@@ -243,15 +242,7 @@ class Backends:
 
     async def _ensure(self, gang: PodGang, wanted: SchedulerObject, in_use: bool) -> str:
         """Returns what could not be made as wanted, because it is in use."""
-        metadata = dict(wanted.body["metadata"])
-        if wanted.kind.namespaced:
-            metadata["namespace"] = gang.metadata.namespace
-        metadata["ownerReferences"] = [codec.to_builtins(owner_reference(gang))]
-        body = orjson.dumps(
-            {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
-            | wanted.body
-            | {"metadata": metadata}
-        )
+        body = orjson.dumps(wanted.owned_by(gang))
         informer = self._objects[wanted.kind]
 
         async def ensure(all_but_fixed: bool = False) -> None:

@@ -13,6 +13,7 @@ from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, c
 from grove.api.conditions import EventReason
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew, touched, went
+from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe
@@ -58,6 +59,7 @@ class ReplicaController:
         self._world = world
         self._shapes = shapes
         self._applier = Applier()
+        self._claims = Claims(world)
         self.failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
         """What failed in the last look at each replica, for the status of its set."""
 
@@ -90,7 +92,7 @@ class ReplicaController:
             ),
             Source(
                 world.topologies,
-                self._of_topology,
+                self._of_all,
                 when=described_anew,
                 why="gangs name the labels of its levels",
             ),
@@ -105,6 +107,9 @@ class ReplicaController:
             Source(informer, _of_child, when=touched, why="what Grove made and somebody changed is put back")
             for informer in world.companions.values()
         ]
+        if world.claim_templates is not None:
+            why = "claims are made from it"
+            sources.append(Source(world.claim_templates, self._of_all, when=described_anew, why=why))
         return Controller(
             "podcliqueset-replica",
             self.reconcile,
@@ -171,7 +176,7 @@ class ReplicaController:
         found = [headless_service(shape, i), *autoscalers(shape, i)]
         if self._world.configuration.network.auto_mnnvl_enabled:
             found += compute_domains(shape, i)
-        found += replica_claims(shape, i, {})
+        found += replica_claims(shape, i, self._claims.templates(shape))
         return [o for o in found if o["kind"] in self._world.companions]
 
     def _gang_body(self, gang: PodGang) -> bytes:
@@ -261,7 +266,7 @@ class ReplicaController:
         indices = set(range(pcs.spec.replicas)) | {i for i in found if i is not None}
         return [ReplicaKey(*key, i) for i in sorted(indices)]
 
-    def _of_topology(self, topology: object) -> list[ReplicaKey]:
+    def _of_all(self, _: object) -> list[ReplicaKey]:
         return [k for pcs in self._world.sets.cache for k in self._of_set(pcs)]
 
     def _of_pod(self, pod: Any) -> list[ReplicaKey]:

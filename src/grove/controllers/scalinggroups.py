@@ -4,10 +4,12 @@ from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, codec, lab
 from grove.api.conditions import EventReason
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew
+from grove.controllers.claims import Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe, last_errors, write_status
 from grove.controllers.world import World, label, replica_index
+from grove.plan.claims import group_claims
 from grove.plan.cliques import member_clique
 from grove.plan.group_status import group_status
 from grove.plan.shape import Group, Shape
@@ -25,6 +27,7 @@ class ScalingGroupController:
         self._world = world
         self._shapes = shapes
         self._applier = Applier()
+        self._claims = Claims(world)
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
@@ -96,6 +99,8 @@ class ScalingGroupController:
         async def delete(clique: PodClique) -> None:
             await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
 
+        claims = group_claims(shape, group, self._claims.templates(shape))
+        kept = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
         made = await for_each(wanted, ensure)
         expected = {key_of(c) for c in wanted}
         surplus = [
@@ -107,7 +112,7 @@ class ScalingGroupController:
             note = f"{len(failures)} PodCliques could not be created: {describe(failures[0][1])}"
             reason = EventReason.CLIQUE_CREATE_FAILED
             self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "CreatePodClique")
-        return failures + [("ERR_DELETE_PODCLIQUE", o.error) for o in gone if o.error is not None]
+        return kept + failures + [("ERR_DELETE_PODCLIQUE", o.error) for o in gone if o.error is not None]
 
     def _members(self, group: PodCliqueScalingGroup) -> list[PodClique]:
         found = self._world.cliques.cache.by_index("group", key_of(group))

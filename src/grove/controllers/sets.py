@@ -14,6 +14,7 @@ from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew, touched, went
+from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
 from grove.controllers.replicas import ReplicaController, ReplicaKey
@@ -40,6 +41,7 @@ class SetController:
         self._shapes = shapes
         self._replicas = replicas
         self._applier = Applier()
+        self._claims = Claims(world)
         self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
         for informer in (world.cliques, world.groups):
             informer.cache.subscribe(self._outdate)
@@ -55,13 +57,16 @@ class SetController:
             ),
             Source(world.groups, _part_of, why="its status adds to the set's"),
             Source(world.gangs, _part_of, why="the set lists the phases of its gangs"),
-            Source(world.topologies, self._named_by, when=described_anew, why="levels may have come or gone"),
+            Source(world.topologies, self._all_sets, when=described_anew, why="levels may have come or gone"),
             Source(world.pods, self._of_pod, when=went, why="the set's end waits for its pods"),
         ]
         sources += [
             Source(informer, _whole_set, when=touched, why="what Grove made and somebody changed is put back")
             for informer in world.companions.values()
         ]
+        if world.claim_templates is not None:
+            why = "claims are made from it"
+            sources.append(Source(world.claim_templates, self._all_sets, when=described_anew, why=why))
         return Controller(
             "podcliqueset",
             self.reconcile,
@@ -96,14 +101,19 @@ class SetController:
 
     async def _ensure_shared(self, shape: Shape) -> list[tuple[str, Exception]]:
         """What all replicas share: access for ordered starts, and shared claims."""
-        wanted = [o for o in (*access(shape), *set_claims(shape, {})) if o["kind"] in self._world.companions]
+        wanted = [
+            o
+            for o in (*access(shape), *set_claims(shape, self._claims.templates(shape)))
+            if o["kind"] in self._world.companions
+        ]
 
         async def ensure(obj: dict[str, Any]) -> None:
             informer = self._world.companions[obj["kind"]]
             await self._applier.ensure(informer, orjson.dumps(obj), owner_uid=shape.owner.uid)
 
         outcomes = await for_each(wanted, ensure)
-        return [(_SHARED_CODES[o.item["kind"]], o.error) for o in outcomes if o.error is not None]
+        failures = [(_SHARED_CODES[o.item["kind"]], o.error) for o in outcomes if o.error is not None]
+        return failures + self._claims.missing(shape)
 
     async def _write_status(
         self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]]
@@ -189,7 +199,7 @@ class SetController:
             for o in pod.metadata.owner_references
         )
 
-    def _named_by(self, topology: Any) -> list[ObjectKey]:
+    def _all_sets(self, _: Any) -> list[ObjectKey]:
         return [key_of(s) for s in self._world.sets.cache]
 
     def _of_pod(self, pod: Pod) -> list[ObjectKey]:

@@ -35,11 +35,13 @@ ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+CLAIM_TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
 COMPUTE_DOMAINS = Resource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
 
 COMPANIONS = (SERVICES, SERVICE_ACCOUNTS, SECRETS, ROLES, ROLE_BINDINGS, AUTOSCALERS)
 # Kinds that a cluster may not serve.
 OPTIONAL_COMPANIONS = (CLAIMS, COMPUTE_DOMAINS)
+OPTIONAL_KINDS = (*OPTIONAL_COMPANIONS, CLAIM_TEMPLATES)
 
 MANAGED = f"{labels.MANAGED_BY}={labels.MANAGER}"
 
@@ -69,6 +71,7 @@ class World:
     topologies: Informer[ClusterTopologyBinding]
     pods: Informer[Pod]
     companions: dict[str, Informer[Companion]]
+    claim_templates: Informer[Companion] | None = None
 
     def warn(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
         """A warning event on an object, for people."""
@@ -120,10 +123,16 @@ def make_world(
         ),
         companions={
             r.kind: manager.informer(
-                r, decode_companion, labels=MANAGED, indexes={"set": _set_of, "replica": _replica_of}
+                r,
+                decode_companion,
+                labels=MANAGED,
+                indexes={"set": _set_of, "replica": _replica_of, "owner": _owner_of},
             )
             for r in kinds
         },
+        claim_templates=manager.informer(CLAIM_TEMPLATES, decode_companion)
+        if CLAIM_TEMPLATES in served
+        else None,
     )
 
 
@@ -167,8 +176,8 @@ _gang_of = _named_by(labels.POD_GANG)
 _base_of = _named_by(labels.BASE_POD_GANG)
 
 
-def _owner_of(pod: Pod) -> list[str]:
-    return [o.uid for o in pod.metadata.owner_references if o.controller]
+def _owner_of(obj: Pod | Companion) -> list[str]:
+    return [o.uid for o in obj.metadata.owner_references if o.controller]
 
 
 def _decode_set(body: bytes) -> PodCliqueSet:

@@ -15,7 +15,8 @@ from grove.controllers.replicas import ReplicaController
 from grove.controllers.scalinggroups import ScalingGroupController
 from grove.controllers.sets import SetController
 from grove.controllers.shapes import Shapes
-from grove.controllers.world import OPTIONAL_COMPANIONS, make_world
+from grove.controllers.topologies import TopologyController
+from grove.controllers.world import OPTIONAL_KINDS, make_world
 from grove.runtime.client import Client
 from grove.runtime.controller import Controller
 from grove.runtime.discovery import resources
@@ -56,12 +57,15 @@ class Operator:
         replicas = ReplicaController(self.world, shapes)
         self._gangs = GangController(self.world, Backends(self.manager, registry.backends))
         self._gang_queue = self._gangs.controller()
+        self._topologies = TopologyController(self.world, self.manager, registry.backends)
+        self._topology_queue = self._topologies.controller()
         self.controllers: list[Controller[Any]] = [
             SetController(self.world, shapes, replicas).controller(),
             replicas.controller(),
             ScalingGroupController(self.world, shapes).controller(),
             CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
             self._gang_queue,
+            self._topology_queue,
         ]
         for controller in self.controllers:
             self.manager.add(controller)
@@ -69,11 +73,15 @@ class Operator:
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
         async with asyncio.TaskGroup() as group:
-            watching = group.create_task(self._gangs.follow_cluster(self._gang_queue))
+            watching = [
+                group.create_task(self._gangs.follow_cluster(self._gang_queue)),
+                group.create_task(self._topologies.follow_cluster(self._topology_queue)),
+            ]
             await self.manager.run(stop)
-            watching.cancel()
+            for task in watching:
+                task.cancel()
 
 
 async def discover(client: Client) -> list[ResourceType]:
     """Which of the optional kinds this cluster serves."""
-    return [k for k in OPTIONAL_COMPANIONS if k.plural in await resources(client, k.group, k.version)]
+    return [k for k in OPTIONAL_KINDS if k.plural in await resources(client, k.group, k.version)]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from grove.api.codec import to_builtins
 from grove.api.conditions import ConditionType
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
@@ -18,6 +19,7 @@ from grove.api.pods import Pod
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
 from grove.plan.draft import PodDraft
+from grove.plan.shape import owner_reference
 
 Json = dict[str, Any]
 
@@ -58,6 +60,15 @@ class SchedulerObject:
     @property
     def name(self) -> str:
         return str(self.body["metadata"]["name"])
+
+    def owned_by(self, gang: PodGang) -> Json:
+        """The whole object, as it is written for a gang."""
+        metadata = dict(self.body["metadata"])
+        if self.kind.namespaced:
+            metadata["namespace"] = gang.metadata.namespace
+        metadata["ownerReferences"] = [to_builtins(owner_reference(gang))]
+        head = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
+        return head | self.body | {"metadata": metadata}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +194,7 @@ class Topologies(Protocol):
     """The kind of what `topology` returns, which is cluster-scoped."""
 
     def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
-        """The scheduler's own object for a cluster topology. One that differs is replaced by a new one."""
+        """The scheduler's own object for a cluster topology, of the same name."""
         ...
 
 

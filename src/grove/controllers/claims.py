@@ -1,0 +1,64 @@
+"""Resource claims that pods share: kept for a set, a scaling group or a clique, and removed with what they were for."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from grove.controllers.apply import Applier
+from grove.controllers.deletion import delete_all
+from grove.controllers.world import World
+from grove.plan.claims import TemplateRef, external_templates
+from grove.plan.shape import Shape
+from grove.runtime.batch import for_each
+from grove.runtime.objects import ObjectKey
+
+Json = dict[str, Any]
+KIND = "ResourceClaim"
+
+
+class MissingTemplateError(Exception):
+    """A set refers to a ResourceClaimTemplate that is not there."""
+
+    def __init__(self, reference: TemplateRef) -> None:
+        super().__init__(
+            f"ResourceClaimTemplate {reference.namespace}/{reference.name} does not exist; create it, "
+            "or describe it in resourceClaimTemplates of the set"
+        )
+
+
+class Claims:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._applier = Applier()
+
+    def templates(self, shape: Shape) -> dict[TemplateRef, Json]:
+        """The specs of the claims that the cluster's templates describe, as far as those are there."""
+        informer = self._world.claim_templates
+        found: dict[TemplateRef, Json] = {}
+        for reference in external_templates(shape):
+            known = informer.cache.get(ObjectKey(*reference)) if informer is not None else None
+            if known is not None:
+                found[reference] = orjson.loads(known.body)["spec"]["spec"]
+        return found
+
+    def missing(self, shape: Shape) -> list[tuple[str, Exception]]:
+        known = self.templates(shape)
+        absent = [r for r in external_templates(shape) if r not in known]
+        return [("ERR_SYNC_PCS_RESOURCE_CLAIM", MissingTemplateError(r)) for r in absent]
+
+    async def keep(self, wanted: Iterable[Json], owner_uid: str, code: str) -> list[tuple[str, Exception]]:
+        """Makes the claims that a scaling group or clique wants, and removes what else it has."""
+        informer = self._world.companions.get(KIND)
+        if informer is None:
+            return []
+        bodies = list(wanted)
+        expected = {b["metadata"]["name"] for b in bodies}
+        surplus = [c for c in informer.cache.by_index("owner", owner_uid) if c.metadata.name not in expected]
+
+        async def ensure(body: Json) -> None:
+            await self._applier.ensure(informer, orjson.dumps(body), owner_uid=owner_uid)
+
+        outcomes = await for_each(bodies, ensure)
+        failures = [(code, o.error) for o in outcomes if o.error is not None]
+        return failures + await delete_all(informer, surplus, code)
