@@ -117,7 +117,8 @@ class Kai:
     def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
         levels = [{"nodeLabel": level.key} for level in binding.spec.levels]
         body = {"metadata": {"name": binding.metadata.name}, "spec": {"levels": levels}}
-        return SchedulerObject(TOPOLOGIES, body, ())
+        # Aliases of levels, which others may add, are not ours.
+        return SchedulerObject(TOPOLOGIES, body, ours=(), fixed=("spec.levels",))
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
         yield from disagreements(pcs, _queue_in)
