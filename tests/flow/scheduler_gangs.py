@@ -256,3 +256,38 @@ WRONG_OBJECTS = [
     ("volcano", spec_of(0, queue="other")),
     ("volcano", spec_of(0, minTaskMember={"leader": 1})),
 ]
+
+
+RACK = "grove.io/rack"
+
+
+def on_one_rack(name: str, racks: list[str]) -> Gang:
+    """The gang of a scheduler that knows topology, required to be on one of the racks, which are a label of nodes."""
+    gang = GANGS[name]()
+    if name.startswith("kube"):
+        spec_of(0, schedulingConstraints={"topology": [{"key": RACK}]})(gang)
+    elif name == "kai":
+        topology = {
+            "apiVersion": "kai.scheduler/v1alpha1",
+            "kind": "Topology",
+            **meta("cluster-topology"),
+            "spec": {"levels": [{"nodeLabel": RACK}]},
+        }
+        gang.objects.append(("/apis/kai.scheduler/v1alpha1/topologies", topology))
+        constraint = {"topology": "cluster-topology", "requiredTopologyLevel": RACK}
+        spec_of(2, topologyConstraint=constraint)(gang)
+    elif name == "volcano":
+        for rack in racks:
+            selector = {"labelMatch": {"matchLabels": {RACK: rack}}}
+            hyper_node = {
+                "apiVersion": "topology.volcano.sh/v1alpha1",
+                "kind": "HyperNode",
+                **meta(rack),
+                "spec": {"tier": 1, "members": [{"type": "Node", "selector": selector}]},
+            }
+            gang.objects.append(("/apis/topology.volcano.sh/v1alpha1/hypernodes", hyper_node))
+        spec_of(0, networkTopology={"mode": "hard", "highestTierAllowed": 1})(gang)
+    return gang
+
+
+KNOW_TOPOLOGY = ("kube-1.36", "kube-1.37-flat", "kube-1.37", "kai", "volcano")

@@ -13,6 +13,7 @@ from tests.flow.kubelet_cluster import POD_PATH, Json, TestCluster, cluster, con
 from tests.flow.scheduler_gangs import (
     GANGS,
     GATE,
+    KNOW_TOPOLOGY,
     PODS,
     WRONG_LINKS,
     WRONG_OBJECTS,
@@ -23,6 +24,7 @@ from tests.flow.scheduler_gangs import (
     kube_137,
     kube_flat,
     meta,
+    on_one_rack,
     yunikorn,
 )
 
@@ -178,6 +180,19 @@ async def test_what_does_not_fit_is_told_on_the_pod_and_in_an_event(name: str) -
         about = {e["regarding"]["name"] for e in events if e["reason"] == "FailedScheduling"}
         assert about == {"leader-0", "worker-0", "worker-1"}
         assert (await c.get(gang.group_path))["status"]
+
+
+@pytest.mark.parametrize("name", KNOW_TOPOLOGY)
+async def test_a_gang_that_must_be_on_one_rack_is_there_or_nowhere(name: str) -> None:
+    for cpu, expected in ((3, ["node-1"] * 3), (2, [])):
+        gang = on_one_rack(name, ["r0", "r1"])
+        nodes = [node(f"node-{i}", rack=f"r{i}", capacity={"cpu": str(c)}) for i, c in enumerate((2, cpu))]
+        async with cluster(name, nodes=nodes) as c:
+            await create_objects(c, gang)
+            await create_pods(c, gang)
+            await c.quiet(10)
+            placed = [p["spec"]["nodeName"] for p in (await c.pods()).values() if p["spec"].get("nodeName")]
+            assert placed == expected
 
 
 async def test_room_that_a_pod_leaves_goes_to_the_gang_that_waits() -> None:

@@ -19,7 +19,17 @@ from grove_testbed.fixtures import started
 
 from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import Json, cluster, pod
-from tests.flow.scheduler_gangs import GANGS, GATE, PODS, ROLES, WRONG_LINKS, WRONG_OBJECTS, Gang
+from tests.flow.scheduler_gangs import (
+    GANGS,
+    GATE,
+    KNOW_TOPOLOGY,
+    PODS,
+    ROLES,
+    WRONG_LINKS,
+    WRONG_OBJECTS,
+    Gang,
+    on_one_rack,
+)
 
 # Long enough for a scheduler to make a mistake, and to get over its back-off.
 A_WHILE = 20.0
@@ -50,9 +60,13 @@ def cases(name: str) -> dict[str, Case]:
         "fits": Case(make(), (2, 2)),
         "does-not-fit": Case(make(), (2,)),
         "gated": Case(make(), gated=names),
+        "half-gated": Case(make(), gated=frozenset(["worker-1"])),
         "surplus": Case(make(), (2, 2), surplus=2),
         "surplus-gated": Case(make(), (9,), surplus=1, gated=frozenset(["worker-2"])),
     }
+    if name in KNOW_TOPOLOGY:
+        for title, cpus in {"rack-fits": (2, 3), "rack-too-small": (2, 2)}.items():
+            found[title] = Case(on_one_rack(name, [f"{title}-{number}" for number in range(2)]), cpus)
     for number in range(len(make().objects)):
         found[f"without-object-{number}"] = Case(make(), left_out=number)
     for number, wrong in enumerate(w for n, w in WRONG_LINKS if n == name):
@@ -81,7 +95,9 @@ class Written:
 
 def written(case: Case, title: str) -> Written:
     nodes = [
-        node(f"{title}-{number}", capacity={"cpu": str(cpu)}, labels={"case": title})
+        node(
+            f"{title}-{number}", rack=f"{title}-{number}", capacity={"cpu": str(cpu)}, labels={"case": title}
+        )
         for number, cpu in enumerate(case.cpus)
     ]
     workers = [("worker", f"worker-{2 + number}") for number in range(case.surplus)]
@@ -93,11 +109,15 @@ def written(case: Case, title: str) -> Written:
             **case.gang.link(role),
             **_gates(name in case.gated),
         )
-        for role, name in [*PODS, *workers]
+        # Those with a gate first: else the others may be bound before a scheduler can know of them.
+        for role, name in sorted([*PODS, *workers], key=lambda item: item[1] not in case.gated)
     ]
     objects = [o for number, o in enumerate(case.gang.objects) if number != case.left_out]
     # Queues are of the whole cluster; KAI tells PodGroups and YuniKorn applications apart by name alone.
-    unique = {f'"{word}"': f'"{word}-{title}"' for word in ("default-queue", "default-parent", "pg-g")}
+    unique = {
+        f'"{word}"': f'"{word}-{title}"'
+        for word in ("default-queue", "default-parent", "cluster-topology", "pg-g")
+    }
     unique['"yunikorn.apache.org/app-id": "g"'] = f'"yunikorn.apache.org/app-id": "{title}"'
     unique["default/g-"] = f"{title}/g-"
 
