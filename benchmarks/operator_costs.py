@@ -1,0 +1,273 @@
+"""What the operator costs: requests by verb and resource, CPU and memory, and time beside a bare replay of its writes.
+
+    python -m benchmarks.operator_costs [--real] [--shape 500x2] ...
+
+The API server runs in a process of its own: the embedded one, or with --real a kube-apiserver of the testbed. Nobody
+schedules pods, so a run ends when the last gate is open. Then the very same writes are sent to a fresh server by a loop
+without any logic, and the two times are compared.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.measure import Budget, finish
+from grove.api.config import OperatorConfiguration
+from grove.api.crds import all_crds
+from grove.operator.assembly import Operator
+from grove.runtime.client import Client
+from grove.runtime.http import HttpTransport
+from grove.runtime.informer import Informer
+from grove.runtime.kubeconfig import from_kubeconfig
+from grove.runtime.logs import configure
+from grove.runtime.requests import Call
+from grove.runtime.transport import Request, Response, Stream, Transport
+from grove.schedulers.registry import Registry
+
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
+
+
+@dataclass
+class Recorder:
+    """A transport that notes every request, and every write that was accepted."""
+
+    inner: Transport
+    counts: Counter[str] = field(default_factory=Counter)
+    writes: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Response:
+        response = await self.inner.send(request)
+        self.counts[f"{request.method} {_resource(request.path)}"] += 1
+        if request.method in WRITES and response.status < 300:
+            self.writes.append(request)
+        return response
+
+    async def stream(self, request: Request) -> Stream:
+        return await self.inner.stream(request)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass(frozen=True)
+class Result:
+    pods: int
+    counts: Counter[str]
+    writes: list[Request]
+    seconds: float
+    cpu_ms_per_pod: float
+    peak_mb: float
+
+    @property
+    def writes_per_pod(self) -> float:
+        return sum(n for what, n in self.counts.items() if what.split()[0] in WRITES) / self.pods
+
+    @property
+    def reads(self) -> int:
+        return sum(n for what, n in self.counts.items() if what.startswith("GET"))
+
+
+def pcs(replicas: int, pods: int) -> dict[str, Any]:
+    template = {
+        "containers": [
+            {"name": "worker", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "1"}}}
+        ]
+    }
+    clique = {"name": "worker", "spec": {"roleName": "worker", "replicas": pods, "podSpec": template}}
+    return {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": "bench", "namespace": "default"},
+        "spec": {"replicas": replicas, "template": {"cliques": [clique]}},
+    }
+
+
+async def measure(kubeconfig: Path, replicas: int, pods: int) -> Result:
+    """Brings a set up on a fresh server: from its creation until every gate is open."""
+    recorder = Recorder(HttpTransport(from_kubeconfig([kubeconfig]), user_agent="grove-bench"))
+    client = Client(recorder, field_manager="grove-operator")
+    setup = Client(HttpTransport(from_kubeconfig([kubeconfig])), field_manager="bench")
+    await _install(setup)
+    configuration = OperatorConfiguration()
+    operator = Operator(client, configuration, Registry(configuration.scheduler))
+    opened, done = 0, asyncio.Event()
+
+    def watch(change: Any) -> None:
+        nonlocal opened
+        gated, still = _gated(change.old), _gated(change.new)
+        opened += gated and not still
+        if opened == replicas * pods:
+            done.set()
+
+    operator.world.pods.cache.subscribe(watch)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(operator.run(stop))
+        informers: list[Informer[Any]] = [operator.world.sets, operator.world.pods, operator.world.gangs]
+        for informer in (*informers, *operator.world.companions.values()):
+            await informer.synced.wait()
+        recorder.counts.clear()
+        started, cpu = time.monotonic(), time.process_time()
+        await _send(setup, "POST", SETS, pcs(replicas, pods))
+        await done.wait()
+        seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+        while not all(c.queue.idle for c in operator.controllers):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        stop.set()
+        await running
+    await client.close()
+    await setup.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    writes = recorder.writes
+    return Result(replicas * pods, recorder.counts, writes, seconds, cpu * 1000 / (replicas * pods), peak)
+
+
+async def replay(kubeconfig: Path, result: Result, replicas: int, pods: int) -> float:
+    """Seconds for the same writes, each object's in order, by a loop without logic."""
+    client = Client(HttpTransport(from_kubeconfig([kubeconfig])), field_manager="grove-operator")
+    await _install(client)
+    await _send(client, "POST", SETS, pcs(replicas, pods))
+    objects: dict[str, list[Request]] = defaultdict(list)
+    for request in result.writes:
+        objects[_object(request)].append(request)
+    waiting = iter(list(objects.values()))
+
+    async def work() -> None:
+        for requests in waiting:
+            for request in requests:
+                await client.send(Call(_unguarded(request), "replay", "replay"))
+
+    started = time.monotonic()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(50):
+            group.create_task(work())
+    seconds = time.monotonic() - started
+    await client.close()
+    return seconds
+
+
+@contextmanager
+def embedded() -> Iterator[Path]:
+    """An embedded API server in a process of its own, without nodes."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        program = Path(sys.executable).with_name("grove")
+        command = [str(program), "sandbox", "up", "--nodes", "0", "--kubeconfig", str(kubeconfig)]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            while not kubeconfig.exists():
+                if server.poll() is not None:
+                    raise RuntimeError("the embedded cluster did not start")
+                time.sleep(0.05)
+            yield kubeconfig
+        finally:
+            server.terminate()
+            server.wait()
+
+
+@contextmanager
+def real() -> Iterator[Path]:
+    """A kube-apiserver with its controllers, and nobody who schedules."""
+    from grove_testbed.cluster import Cluster
+
+    with Cluster.start() as cluster:
+        yield Path(cluster.kubeconfig("admin"))
+
+
+async def _install(client: Client) -> None:
+    for crd in all_crds():
+        await _send(client, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    async with asyncio.timeout(30):
+        for crd in all_crds():
+            spec = crd["spec"]
+            path = f"/apis/{spec['group']}/v1alpha1/{spec['names']['plural']}"
+            while True:
+                try:
+                    await client.send(Call(Request("GET", path), "list", "crds"))
+                    break
+                except Exception:
+                    await asyncio.sleep(0.2)
+
+
+async def _send(client: Client, method: str, path: str, body: dict[str, Any]) -> None:
+    headers = {"content-type": "application/json"}
+    await client.send(Call(Request(method, path, {}, headers, orjson.dumps(body)), "create", "setup"))
+
+
+def _gated(pod: Any) -> bool:
+    return pod is not None and bool(pod.spec.scheduling_gates)
+
+
+def _resource(path: str) -> str:
+    parts = path.split("/namespaces/")[-1].split("/")
+    return f"{parts[1]}/{parts[3]}" if len(parts) > 3 else parts[1] if len(parts) > 1 else parts[0]
+
+
+def _object(request: Request) -> str:
+    """Which object a write is about; pods are created with their name in the body."""
+    path = request.path
+    if request.method == "POST":
+        return f"{path}/{orjson.loads(request.body)['metadata'].get('name')}"
+    return path.removesuffix("/status")
+
+
+def _unguarded(request: Request) -> Request:
+    """Without the versions and owners of the server that it was sent to first."""
+    if b"resourceVersion" not in request.body and b"ownerReferences" not in request.body:
+        return request
+    body = orjson.loads(request.body)
+    for field_name in ("resourceVersion", "ownerReferences"):
+        body.get("metadata", {}).pop(field_name, None)
+    return Request(request.method, request.path, request.query, request.headers, orjson.dumps(body))
+
+
+def report(shape: str, where: str, result: Result, ratio: float) -> None:
+    print(f"{shape} on the {where} API server: {result.pods} pods in {result.seconds:.1f} s")
+    for what, count in sorted(result.counts.items(), key=lambda item: -item[1]):
+        print(f"  {count:6}  {what}")
+    print(f"  {result.writes_per_pod:.2f} writes per pod, {result.reads} reads after the start")
+    print(f"  {result.cpu_ms_per_pod:.2f} ms operator CPU per pod, peak {result.peak_mb:.0f} MB")
+    print(f"  {ratio:.2f} times a bare replay of the same writes")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--real", action="store_true", help="on a kube-apiserver of the testbed")
+    parser.add_argument("--shape", action="append", help="replicas x pods, such as 500x2; may be repeated")
+    options = parser.parse_args()
+    configure("error", "text")
+    start, where = (real, "real") if options.real else (embedded, "embedded")
+    budgets: list[Budget] = []
+    for shape in options.shape or ["500x2", "50x20"]:
+        replicas, pods = (int(n) for n in shape.split("x"))
+        with start() as kubeconfig:
+            result = asyncio.run(measure(kubeconfig, replicas, pods))
+        with start() as kubeconfig:
+            bare = asyncio.run(replay(kubeconfig, result, replicas, pods))
+        report(shape, where, result, result.seconds / bare)
+        budgets += [
+            Budget(f"{shape} writes per pod", result.writes_per_pod, 6.0),
+            Budget(f"{shape} reads after the start", result.reads, 0),
+            Budget(f"{shape} operator CPU per pod, ms", result.cpu_ms_per_pod, 2.0),
+            Budget(f"{shape} time beside a bare replay", result.seconds / bare, 1.5),
+        ]
+    finish(budgets)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    main()
