@@ -100,7 +100,8 @@ class GangScenarios:
         return sum(
             1
             for p in found.values()
-            if p["spec"].get("nodeName") and gang in ("", p["metadata"]["labels"][labels.POD_GANG])
+            if p["spec"].get("nodeName")
+            and gang in ("", p["metadata"].get("labels", {}).get(labels.POD_GANG))
         )
 
     async def group(self, grove: Grove) -> Json:

@@ -6,7 +6,6 @@ A scheduler whose kind the cluster does not serve is not installed: it counts on
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 
@@ -20,6 +19,7 @@ from grove.plan.difference import difference
 from grove.plan.shape import owner_reference
 from grove.plan.status_conditions import find
 from grove.plan.topology_status import Compared, topology_status
+from grove.runtime.cache import Change
 from grove.runtime.controller import Controller
 from grove.runtime.errors import RequestError
 from grove.runtime.informer import Informer
@@ -27,8 +27,6 @@ from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 from grove.schedulers.backend import Backend, SchedulerObject, Topologies
-
-Json = dict[str, Any]
 
 
 class TopologyController:
@@ -42,14 +40,22 @@ class TopologyController:
         }
 
     def controller(self) -> Controller[ObjectKey]:
-        sources: list[Source[Any, ObjectKey]] = [
-            Source(self._world.topologies, itself, when=described_anew, why="schedulers follow its levels")
-        ]
-        sources += [
-            Source(informer, self._bindings_of, when=described_anew, why="it may differ from its binding")
-            for _, informer in self._schedulers.values()
-        ]
-        return Controller("clustertopologybinding", self.reconcile, sources, workers=1)
+        made: Controller[ObjectKey] = Controller(
+            "clustertopologybinding",
+            self.reconcile,
+            [Source(self._world.topologies, itself, when=described_anew, why="schedulers follow its levels")],
+            workers=1,
+        )
+
+        def note(change: Change[Companion]) -> None:
+            if described_anew(change):
+                for key in self._bindings_of(change.object):
+                    made.queue.add(key)
+
+        # Not sources: a controller waits for those, and a scheduler may not be installed.
+        for _, informer in self._schedulers.values():
+            informer.cache.subscribe(note)
+        return made
 
     async def follow_cluster(self, controller: Controller[ObjectKey]) -> None:
         """Looks at all bindings again when a scheduler is installed. Until cancelled."""
