@@ -142,7 +142,10 @@ async def test_a_required_rack_is_kept(manifest: Json) -> None:
         await kai.prepare(grove, "default-queue")
         await grove.cluster.create(BINDINGS, binding())
         filler = {"name": "filler", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
-        pod = {"metadata": {"name": "filler"}, "spec": {"nodeName": "node-0", "containers": [filler]}}
+        pod = {
+            "metadata": {"name": "filler", "labels": {"app": "filler"}},
+            "spec": {"nodeName": "node-0", "containers": [filler]},
+        }
         await grove.call(
             "POST", "/api/v1/namespaces/default/pods", {"apiVersion": "v1", "kind": "Pod", **pod}
         )
