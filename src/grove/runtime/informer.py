@@ -95,10 +95,10 @@ class Informer(Generic[Obj]):
             self._position = None
             return "expired"
         except (RequestError, *NONSENSE) as e:
+            # What lasts, such as a kind that is not served, is said once.
+            say = log.debug if str(e) == str(self.trouble) else log.warning
+            say("cannot follow the server, will try again", resource=self.resource.plural, error=str(e))
             self.trouble = e
-            log.warning(
-                "cannot follow the server, will try again", resource=self.resource.plural, error=str(e)
-            )
             return "failed"
 
     async def _follow(self) -> None:

@@ -20,7 +20,15 @@ from grove.plan.draft import PodDraft
 from grove.plan.gates import has_gate
 from grove.plan.pod_counts import is_apart
 from grove.plan.pod_state import is_present
-from grove.schedulers.backend import Observation, Probe, Refusal, SchedulerObject, Served, dialect_of
+from grove.schedulers.backend import (
+    ObjectKind,
+    Observation,
+    Probe,
+    Refusal,
+    SchedulerObject,
+    Served,
+    dialect_of,
+)
 from grove.schedulers.kube.composite import Composite
 from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
@@ -38,7 +46,7 @@ class Kubernetes:
     name = "default"
     scheduler_name = DEFAULT_SCHEDULER
     gate = Gate.KUBERNETES
-    kinds = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
+    kinds: Sequence[ObjectKind] = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
     pins_priority = True
 
     def __init__(self, settings: dict[str, Any]) -> None:

@@ -2,6 +2,10 @@
 
 Each group keeps its own minimum, and a constraint can stand at every level. One gated pod holds back its whole tree: so
 each PodGang is a tree of its own, and the pods of a gang are released together.
+
+The scheduler fills group after group, each with as many pods as fit, and does not go back: pods beyond the minimum of
+one group could take the room of the next. So they stay out of the tree and follow when the gang is scheduled; except
+where a constraint says that they belong to the same place as the gang, which holds only inside the tree.
 """
 
 from collections.abc import Sequence
@@ -16,6 +20,7 @@ from grove.schedulers.kube.dialect import (
     kind,
     metadata,
     priority,
+    required_key,
     topology,
 )
 from grove.schedulers.kube.flat import LINK, POD_GROUPS, WORKLOADS
@@ -64,9 +69,11 @@ class Composite:
         return _Writer(gang, tree_of(gang), settings).objects()
 
     def splits(self, gang: PodGang, group: PodGroup) -> bool:
-        return False
+        return len(gang.spec.pod_groups) > 1 and not _is_constrained(gang)
 
     def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
+        if surplus:
+            return {}
         return {"schedulingGroup": {"podGroupName": f"{gang.metadata.name}.pg.{group.name}"}}
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
@@ -143,6 +150,13 @@ class _Writer:
     def _pod_group(self, name: str, spec: Json) -> SchedulerObject:
         body = {"metadata": metadata(self._gang, name), "spec": spec}
         return SchedulerObject(POD_GROUPS, body, ours=_OURS, fixed=_FIXED, held=True)
+
+
+def _is_constrained(gang: PodGang) -> bool:
+    spec = gang.spec
+    constraints = [spec.topology_constraint, *(g.topology_constraint for g in spec.pod_groups)]
+    constraints += [c.topology_constraint for c in spec.topology_constraint_group_configs]
+    return any(required_key(c) for c in constraints)
 
 
 def _leaves(node: Node) -> list[Leaf]:

@@ -46,11 +46,11 @@ class Dialect(Protocol):
     def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]: ...
 
     def splits(self, gang: PodGang, group: PodGroup) -> bool:
-        """Whether pods beyond the minimum are tied to something else than the required ones."""
+        """Whether pods beyond the minimum stay out of the gang: they follow it, each on its own."""
         ...
 
     def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
-        """The fields of a pod's spec that tie it to its gang."""
+        """The fields of a pod's spec that tie it to its gang; `surplus` for a pod that stays out of it."""
         ...
 
     def shortfall(self, gang: PodGang, served: Served) -> str: ...

@@ -1,7 +1,7 @@
 """Kubernetes 1.37 without CompositePodGroups: PodGroups in v1beta1, one for a whole gang.
 
-Here a gated pod holds back every pod of its group. Surplus pods, which stay gated until the gang is scheduled, have a
-group of their own for that reason too.
+Here a gated pod holds back every pod of its group. Surplus pods, which stay gated until the gang is scheduled, are in
+none for that reason too.
 """
 
 from collections.abc import Sequence
@@ -50,32 +50,23 @@ class Flat:
     def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
         constraint = topology(merged.key(gang)) if TOPOLOGY.name in served.kept else {}
         mode: Json = {"disruptionMode": {"all": {}}} if settings.disruption == "gang" else {}
-        required = gang_policy("minCount", merged.minimum(gang)) | constraint | mode | priority(gang)
-        groups = {merged.REQUIRED: (merged.group_name(gang), required)}
-        if merged.is_split(gang):
-            surplus: Json = {"schedulingPolicy": {"basic": {}}} | priority(gang)
-            groups[merged.SURPLUS] = merged.surplus_name(gang), surplus
+        spec = gang_policy("minCount", merged.minimum(gang)) | constraint | mode | priority(gang)
+        own = gang.metadata.name or ""
         workload = {
             "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": name} | spec for name, (_, spec) in groups.items()],
+            "podGroupTemplates": [{"name": merged.TEMPLATE} | spec],
         }
-        own = gang.metadata.name or ""
+        group = {"workloadRef": {"workloadName": own, "templateName": merged.TEMPLATE}} | spec
         return [
             SchedulerObject(
                 WORKLOADS, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
             ),
-            *(
-                SchedulerObject(
-                    POD_GROUPS,
-                    {
-                        "metadata": metadata(gang, name),
-                        "spec": {"workloadRef": {"workloadName": own, "templateName": template}} | spec,
-                    },
-                    ours=("spec.schedulingConstraints",),
-                    fixed=_FIXED,
-                    held=True,
-                )
-                for template, (name, spec) in groups.items()
+            SchedulerObject(
+                POD_GROUPS,
+                {"metadata": metadata(gang, merged.group_name(gang)), "spec": group},
+                ours=("spec.schedulingConstraints",),
+                fixed=_FIXED,
+                held=True,
             ),
         ]
 

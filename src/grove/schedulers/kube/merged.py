@@ -1,7 +1,7 @@
 """One group for a whole gang, for APIs whose groups know nothing of each other.
 
     required pods   the first minReplicas of every group      one gang, minimum = their number
-    surplus pods    the others                                a basic group, released when the gang is scheduled
+    surplus pods    the others                                no group at all, released when the gang is scheduled
 
 All pods of the gang are needed, so a plain count is exact: it cannot be reached by too many of one group and too few of
 another. A gang of one group needs no such care: its pods stay together, and its minimum is that of the group.
@@ -11,16 +11,11 @@ What is lost: constraints on parts of the gang, and the surplus may stand in ano
 from grove.api.podgang import PodGang, PodGroup
 from grove.schedulers.kube.dialect import Json, required_key
 
-REQUIRED = "gang"
-SURPLUS = "surplus"
+TEMPLATE = "gang"
 
 
 def group_name(gang: PodGang) -> str:
     return f"{gang.metadata.name}.pg"
-
-
-def surplus_name(gang: PodGang) -> str:
-    return f"{gang.metadata.name}.surplus"
 
 
 def minimum(gang: PodGang) -> int:
@@ -32,8 +27,7 @@ def is_split(gang: PodGang) -> bool:
 
 
 def pod_group_link(gang: PodGang, *, surplus: bool) -> Json:
-    name = surplus_name(gang) if surplus and is_split(gang) else group_name(gang)
-    return {"schedulingGroup": {"podGroupName": name}}
+    return {} if surplus else {"schedulingGroup": {"podGroupName": group_name(gang)}}
 
 
 def key(gang: PodGang) -> str | None:

@@ -25,12 +25,8 @@ class V135:
         return WORKLOADS in served and LINK.name not in served.dropped
 
     def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
-        groups: list[Json] = [
-            {"name": merged.REQUIRED, "policy": {"gang": {"minCount": merged.minimum(gang)}}}
-        ]
-        if merged.is_split(gang):
-            groups.append({"name": merged.SURPLUS, "policy": {"basic": {}}})
-        spec = {"controllerRef": controller_ref(gang), "podGroups": groups}
+        group = {"name": merged.TEMPLATE, "policy": {"gang": {"minCount": merged.minimum(gang)}}}
+        spec = {"controllerRef": controller_ref(gang), "podGroups": [group]}
         body = {"metadata": metadata(gang, gang.metadata.name or ""), "spec": spec}
         return [SchedulerObject(WORKLOADS, body, ours=(), fixed=("spec",))]
 
@@ -38,8 +34,9 @@ class V135:
         return merged.is_split(gang)
 
     def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
-        name = merged.SURPLUS if surplus and merged.is_split(gang) else merged.REQUIRED
-        return {"workloadRef": {"name": gang.metadata.name, "podGroup": name}}
+        if surplus:
+            return {}
+        return {"workloadRef": {"name": gang.metadata.name, "podGroup": merged.TEMPLATE}}
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
         lost = merged.lost_keys(gang, topology=False)

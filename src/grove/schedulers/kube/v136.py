@@ -43,41 +43,30 @@ class V136:
         return all(k in served for k in self.kinds) and LINK.name not in served.dropped
 
     def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
-        required = gang_policy("minCount", merged.minimum(gang))
+        spec = gang_policy("minCount", merged.minimum(gang))
         if TOPOLOGY.name in served.kept:
-            required |= topology(merged.key(gang))
-        surplus: Json = {"schedulingPolicy": {"basic": {}}}
+            spec |= topology(merged.key(gang))
         if DISRUPTION.name in served.kept:
             # One feature gate for both: the disruption mode and the priority of a group.
-            required |= {"disruptionMode": "PodGroup"} if settings.disruption == "gang" else {}
-            required |= priority(gang)
-            surplus |= priority(gang)
-        groups = {merged.REQUIRED: (merged.group_name(gang), required)}
-        if merged.is_split(gang):
-            groups[merged.SURPLUS] = merged.surplus_name(gang), surplus
+            spec |= {"disruptionMode": "PodGroup"} if settings.disruption == "gang" else {}
+            spec |= priority(gang)
+        own = gang.metadata.name or ""
         workload = {
             "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": name} | spec for name, (_, spec) in groups.items()],
+            "podGroupTemplates": [{"name": merged.TEMPLATE} | spec],
         }
-        own = gang.metadata.name or ""
-
-        def reference(template: str) -> Json:
-            workload = {"workloadName": own, "podGroupTemplateName": template}
-            return {"podGroupTemplateRef": {"workload": workload}}
-
+        template = {"workloadName": own, "podGroupTemplateName": merged.TEMPLATE}
+        group = {"podGroupTemplateRef": {"workload": template}} | spec
         return [
             SchedulerObject(
                 WORKLOADS, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
             ),
-            *(
-                SchedulerObject(
-                    POD_GROUPS,
-                    {"metadata": metadata(gang, name), "spec": reference(template) | spec},
-                    ours=("spec.schedulingConstraints",),
-                    fixed=("spec",),
-                    held=True,
-                )
-                for template, (name, spec) in groups.items()
+            SchedulerObject(
+                POD_GROUPS,
+                {"metadata": metadata(gang, merged.group_name(gang)), "spec": group},
+                ours=("spec.schedulingConstraints",),
+                fixed=("spec",),
+                held=True,
             ),
         ]
 

@@ -32,4 +32,4 @@ def _group(gang: PodGang, name: str) -> str:
     """The name of a PodGroup as the user knows it."""
     own = gang.metadata.name or ""
     short = name.removeprefix(f"{own}.pg.")
-    return {f"{own}.pg": "the gang", f"{own}.surplus": "pods beyond the minimum"}.get(short, short)
+    return "the gang" if short == f"{own}.pg" else short
