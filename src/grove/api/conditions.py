@@ -62,6 +62,7 @@ class Reason:
     WEAKER_THAN_ASKED = "WeakerThanAsked"
     BACKEND_FAILED = "BackendFailed"
     REFUSED_BY_BACKEND = "RefusedByBackend"
+    QUEUE_MISSING = "QueueMissing"
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"
     SCHEDULER_NOT_KNOWN_YET = "SchedulerNotKnownYet"
     # Invalid

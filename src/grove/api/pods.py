@@ -61,23 +61,36 @@ class PodCondition(_View):
     last_transition_time: str | None = None
 
 
+class Waiting(_View):
+    reason: str | None = None
+    message: str | None = None
+
+
 class Terminated(_View):
     exit_code: int = 0
+    reason: str | None = None
 
 
 class ContainerState(_View):
+    """A container that is neither waiting nor terminated runs."""
+
+    waiting: Waiting | None = None
     terminated: Terminated | None = None
 
 
 class ContainerStatus(_View):
+    name: str = ""
     ready: bool = False
     started: bool | None = None
+    restart_count: int = 0
+    state: ContainerState | None = None
     last_state: ContainerState | None = None
 
 
 class PodStatus(_View):
     phase: str | None = None
     reason: str | None = None
+    message: str | None = None
     conditions: tuple[PodCondition, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()

@@ -1,0 +1,237 @@
+"""From what was seen to one answer.
+
+One starts with the parts that are asked about: a set has gangs, a gang has cliques, a clique has pods. A part that
+waits for another leads to it, and so on, until somebody is found who waits for nobody: that is the cause.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from grove.api import labels
+from grove.api.podclique import PodClique
+from grove.api.reasons import RunReason, Weight
+from grove.api.validation.podspec import scheduler_name
+from grove.plan.clique_status import min_available
+from grove.plan.explain import parts
+from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, worst
+from grove.plan.explain.observed import Expected, Observed
+from grove.plan.explain.pods import dead_pods, gathered
+from grove.plan.pod_state import (
+    is_dead,
+    is_finished,
+    is_present,
+    is_ready,
+    is_scheduled,
+    is_terminating,
+)
+
+
+def explain(seen: Observed) -> Explanation:
+    findings, scope = _findings(seen)
+    first = findings[0]
+    reason = first.reason
+    counts = tuple(_counts(seen, e) for e in scope)
+    metadata = next((o.metadata for o in (seen.pcs, *seen.gangs, *seen.cliques) if o is not None), None)
+    gang = next((seen.gang_of[e.gang] for e in scope if e.gang in seen.gang_of), None)
+    chosen = gang.metadata.labels if gang is not None else {}
+    return Explanation(
+        kind=seen.target.kind,
+        namespace=(metadata.namespace if metadata is not None else None) or "default",
+        name=seen.target.name,
+        state=_state(reason, scope, counts),
+        reason=reason,
+        about=first.about,
+        message=first.message,
+        meaning=reason.meaning,
+        step=reason.step,
+        next=reason.actor,
+        remedy=reason.remedy,
+        said=first.said,
+        backend=chosen.get(labels.SCHEDULER_BACKEND, ""),
+        scheduler=chosen.get(labels.SCHEDULER_NAME, ""),
+        chosen_by=_chosen_by(seen),
+        findings=tuple(findings),
+        cliques=counts,
+    )
+
+
+def top_reason(seen: Observed) -> Finding:
+    return _findings(seen)[0][0]
+
+
+def _findings(seen: Observed) -> tuple[list[Finding], list[Expected]]:
+    """Those to be told first in front, at least one; and the cliques that were asked about."""
+    search = _Search(seen)
+    scope = search.begin()
+    found = sorted(dict.fromkeys(search.found), key=lambda f: f.rank)
+    if not any(f.reason.weight > Weight.FINE for f in found):
+        found.insert(0, _fine(seen, scope))
+    return found, scope
+
+
+class _Search:
+    """Looks at each part once, and then at what that waits for."""
+
+    def __init__(self, seen: Observed) -> None:
+        self.found: list[Finding] = []
+        self._seen = seen
+        self._looked_at: set[str] = set()
+
+    def begin(self) -> list[Expected]:
+        """Looks at the target, and returns its cliques."""
+        seen, target = self._seen, self._seen.target
+        match target.kind:
+            case "PodCliqueSet":
+                scope = list(seen.expected.values())
+                if not self._look_at_set():
+                    self._look_at_gangs(seen.expected_gangs)
+                    self._look_at(scope)
+            case "PodGang":
+                scope = _members(seen, labels.POD_GANG, target.name)
+                self._look_at_gangs([target.name])
+                self._look_at(scope)
+            case "PodCliqueScalingGroup":
+                scope = _members(seen, labels.SCALING_GROUP, target.name)
+                self.found += parts.of_groups(seen, [target.name])
+                self._look_at_gangs(e.gang for e in scope)
+                self._look_at(scope)
+            case "PodClique":
+                scope = _members(seen, "", target.name)
+                self._look_at(scope)
+            case "Pod":
+                scope = self._look_at_pod(target.name)
+        return scope
+
+    def _look_at_set(self) -> bool:
+        """Whether the set as such says it all."""
+        if "set" in self._looked_at:
+            return False
+        self._looked_at.add("set")
+        found = parts.of_set(self._seen)
+        self.found += found
+        self.found += parts.of_groups(self._seen, self._seen.group_of)
+        return any(f.reason in (RunReason.TERMINATING, RunReason.INVALID_SET) for f in found)
+
+    def _look_at_gangs(self, gangs: Iterable[str]) -> None:
+        for name in gangs:
+            if name and f"gang {name}" not in self._looked_at:
+                self._looked_at.add(f"gang {name}")
+                self._take(parts.of_gang(self._seen, name), None)
+
+    def _look_at(self, cliques: Iterable[Expected], only: str = "") -> None:
+        for expected in cliques:
+            if expected.name in self._looked_at:
+                continue
+            self._looked_at.add(expected.name)
+            found = parts.of_clique(self._seen, expected, only)
+            if found:
+                self._look_at_gangs([expected.gang])
+            self._take(found, expected)
+
+    def _look_at_pod(self, name: str) -> list[Expected]:
+        pod = next((p for p in self._seen.pods if p.metadata.name == name), None)
+        if pod is None:
+            return []
+        scope = _members(self._seen, "", pod.metadata.labels.get(labels.POD_CLIQUE, ""))
+        if is_terminating(pod):
+            self.found.append(parts.terminating(f"Pod/{name}", 1, ()))
+        elif is_dead(pod):
+            self.found += gathered(dead_pods([pod]), f"Pod/{name}")
+        else:
+            self._look_at(scope, only=name)
+        return scope
+
+    def _take(self, found: list[Finding], expected: Expected | None) -> None:
+        self.found += found
+        for finding in found:
+            if finding.reason is RunReason.WAITING_FOR_PARTS:
+                self._look_at_set()
+            elif expected is not None:
+                self._look_at(self._waited_for(finding.reason, expected))
+
+    def _waited_for(self, reason: RunReason, expected: Expected) -> Iterator[Expected]:
+        seen = self._seen
+        if reason in (RunReason.WAITING_FOR_INITIALIZATION, RunReason.WAITING_FOR_MINIMUM):
+            yield from _members(seen, labels.POD_GANG, expected.gang)
+        elif expected.clique is not None and reason is RunReason.WAITING_FOR_BASE_GANG:
+            base = expected.clique.metadata.labels.get(labels.BASE_POD_GANG, "")
+            self._look_at_gangs([base])
+            yield from _members(seen, labels.POD_GANG, base)
+        elif expected.clique is not None and reason is RunReason.WAITING_FOR_START_ORDER:
+            for parent in expected.clique.spec.starts_after:
+                yield from _members(seen, "", parent)
+
+
+def _members(seen: Observed, label: str, name: str) -> list[Expected]:
+    """The cliques with this label, or of this name; of those that go away only if there are no others."""
+
+    def belongs(clique: PodClique | None) -> bool:
+        return clique is not None and clique.metadata.labels.get(label) == name
+
+    if not label:
+        found = [e for e in seen.expected.values() if e.name == name]
+    elif label == labels.POD_GANG:
+        found = [e for e in seen.expected.values() if e.gang == name]
+    else:
+        found = [e for e in seen.expected.values() if belongs(e.clique)]
+    return found or [
+        Expected(n, c.metadata.labels.get(labels.POD_GANG, ""), c.spec.replicas, min_available(c), c)
+        for n, c in seen.clique_of.items()
+        if (belongs(c) if label else n == name)
+    ]
+
+
+def _fine(seen: Observed, scope: Sequence[Expected]) -> Finding:
+    about = str(seen.target)
+    pods = [p for e in scope for p in seen.pods_of.get(e.name, ()) if is_present(p)]
+    if seen.target.kind == "Pod":
+        pods = [p for p in pods if p.metadata.name == seen.target.name]
+    if not scope:
+        return Finding(RunReason.SCALED_TO_ZERO, about, "nothing is asked for")
+    if pods and all(map(is_finished, pods)):
+        return Finding(RunReason.FINISHED, about, f"{len(pods)} pods finished")
+    return Finding(RunReason.RUNNING, about, f"{len(pods)} pods are ready")
+
+
+def _state(
+    reason: RunReason, scope: Sequence[Expected], counts: Sequence[CliqueCounts]
+) -> Literal["Running", "Degraded", "NotRunning"]:
+    if reason.fine:
+        return "Running"
+    if reason in (RunReason.TERMINATING, RunReason.NOT_SEEN_YET):
+        return "NotRunning"
+    scaled = {
+        e.name for e in scope if e.clique is not None and labels.BASE_POD_GANG in e.clique.metadata.labels
+    }
+    needed = [c for c in counts if c.name not in scaled] or counts
+    return "Degraded" if needed and all(c.ready >= c.minimum for c in needed) else "NotRunning"
+
+
+def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
+    present = [p for p in seen.pods_of.get(expected.name, ()) if is_present(p)]
+    own = parts.of_clique(seen, expected)
+    if own and expected.gang:
+        own = own + parts.of_gang(seen, expected.gang)
+    blocking = [f for f in own if f.reason.weight > Weight.FINE]
+    return CliqueCounts(
+        name=expected.name,
+        gang=expected.gang,
+        wanted=expected.wanted,
+        minimum=expected.minimum,
+        created=len(present),
+        gated=sum(bool(p.spec.scheduling_gates) for p in present),
+        scheduled=sum(map(is_scheduled, present)),
+        ready=sum(is_ready(p) or is_finished(p) for p in present),
+        reason=worst(blocking).reason if blocking else RunReason.RUNNING,
+    )
+
+
+def _chosen_by(seen: Observed) -> str:
+    """What decided about the backend; see `grove.schedulers.registry`."""
+    if seen.pcs is None:
+        return ""
+    if seen.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND):
+        return f"the annotation {labels.SCHEDULER_BACKEND} of the set"
+    if any(scheduler_name(c.spec.pod_spec) for c in seen.pcs.spec.template.cliques):
+        return "the schedulerName of its pods"
+    return "default: its pods name no scheduler"

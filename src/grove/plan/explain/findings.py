@@ -1,0 +1,97 @@
+"""What an answer consists of. Structs, so that an answer is also its JSON."""
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from grove.api.reasons import Actor, RunReason, Step
+
+# How much of what others said is repeated.
+QUOTES = 3
+QUOTED = 600
+
+
+class Said(msgspec.Struct, frozen=True):
+    """The words of another program, as they are."""
+
+    by: str
+    text: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """`about` is the object, as kind/name; `message` is a sentence about this very case."""
+
+    reason: RunReason
+    about: str
+    message: str
+    said: tuple[Said, ...] = ()
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Sorts the one that is told first to the front."""
+        reason = self.reason
+        return -reason.weight, _STEPS.index(reason.step), _REASONS.index(reason)
+
+
+class CliqueCounts(msgspec.Struct, frozen=True, rename="camel"):
+    """Of one PodClique. One that does not exist yet has none but what is wanted of it."""
+
+    name: str
+    gang: str
+    wanted: int
+    minimum: int
+    created: int
+    gated: int
+    scheduled: int
+    ready: int
+    reason: RunReason
+
+
+class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """`reason` and the fields below it, up to `remedy`, are those of the first of the `findings`.
+
+    `state` is Degraded when all that is needed at least runs, and more is asked for.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    state: Literal["Running", "Degraded", "NotRunning"]
+    reason: RunReason
+    about: str
+    message: str
+    meaning: str
+    step: Step
+    next: Actor
+    remedy: str
+    said: tuple[Said, ...]
+    backend: str
+    scheduler: str
+    chosen_by: str
+    findings: tuple[Finding, ...]
+    cliques: tuple[CliqueCounts, ...]
+
+    @property
+    def running(self) -> bool:
+        return self.reason.fine
+
+
+def worst(findings: Iterable[Finding]) -> Finding:
+    """The one to be told first. There must be one; the first wins among equals."""
+    return min(findings, key=lambda f: f.rank)
+
+
+def quotes(found: Iterable[Said]) -> tuple[Said, ...]:
+    """Each once, and not too many."""
+    kept = list(dict.fromkeys(Said(s.by, s.text.strip()[:QUOTED]) for s in found if s.text.strip()))
+    return tuple(kept[:QUOTES])
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+_STEPS = list(Step)
+_REASONS = list(RunReason)

@@ -1,0 +1,78 @@
+"""Why the pods of a clique stay behind their gates. The rule that opens them is in `grove.plan.gates`."""
+
+from collections.abc import Sequence
+
+from grove.api import labels
+from grove.api.conditions import ConditionType
+from grove.api.podgang import PodGang
+from grove.api.pods import Pod
+from grove.api.reasons import RunReason
+from grove.plan.explain.findings import Finding, listed
+from grove.plan.explain.observed import Expected, Observed
+from grove.plan.gates import holds
+from grove.plan.pod_counts import is_apart
+from grove.plan.pod_state import is_present
+
+
+def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[Finding]:
+    """Of pods that have a gate. Nothing, where the set or the gang has a finding that says it all."""
+    about = f"PodClique/{expected.name}"
+    gang = seen.gang_of.get(expected.gang)
+    if not gated or gang is None:
+        return []
+    strangers = _made_for_others(gated, gang)
+    if strangers:
+        return [Finding(RunReason.WRONG_SCHEDULER, about, _wrong(strangers, gang))]
+    own = seen.gates.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
+    ours = [p for p in gated if own is None or any(g.name == own for g in p.spec.scheduling_gates)]
+    others = [g.name for p in gated for g in p.spec.scheduling_gates if own is not None and g.name != own]
+    found = _held_by_us(expected, ours, gang, seen) if ours else []
+    if others:
+        message = f"{len(gated)} pods have the gate {listed(list(dict.fromkeys(others)))}"
+        found.append(Finding(RunReason.HELD_BY_OTHER_GATE, about, message))
+    return found
+
+
+def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Observed) -> list[Finding]:
+    about, name = f"PodClique/{expected.name}", gang.metadata.name
+    if not holds(gang, ConditionType.INITIALIZED):
+        return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, _lacking(gang, seen))]
+    group = next((g for g in gang.spec.pod_groups if g.name == expected.name), None)
+    named = {r.name for r in group.pod_references} if group is not None else set()
+    unnamed = [p.metadata.name or "" for p in pods if p.metadata.name not in named]
+    if unnamed:
+        message = f"PodGang {name} does not name {listed(unnamed)} yet"
+        return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
+    base = pods[0].metadata.labels.get(labels.BASE_POD_GANG, "")
+    if base and (base not in seen.gang_of or not holds(seen.gang_of[base], ConditionType.SCHEDULED)):
+        message = f"the base gang {base} is not scheduled"
+        return [Finding(RunReason.WAITING_FOR_BASE_GANG, about, message)]
+    if not holds(gang, ConditionType.SCHEDULED) and all(is_apart(p, expected.minimum) for p in pods):
+        message = f"{len(pods)} pods wait until PodGang {name} has its minimum on nodes"
+        return [Finding(RunReason.WAITING_FOR_MINIMUM, about, message)]
+    return [Finding(RunReason.WAITING_FOR_GATES, about, f"{len(pods)} pods")]
+
+
+def _lacking(gang: PodGang, seen: Observed) -> str:
+    lacking: list[str] = []
+    for group in gang.spec.pod_groups:
+        clique = seen.clique_of.get(group.name)
+        wanted = clique.spec.replicas if clique is not None else group.min_replicas
+        missing = wanted - sum(map(is_present, seen.pods_of.get(group.name, ())))
+        if missing > 0:
+            lacking.append(f"{missing} of {group.name}")
+    name = gang.metadata.name
+    if lacking:
+        return f"PodGang {name} still lacks pods: {listed(lacking)}"
+    return f"all pods of PodGang {name} exist, and it does not name them yet"
+
+
+def _made_for_others(pods: Sequence[Pod], gang: PodGang) -> list[Pod]:
+    wanted = gang.metadata.labels.get(labels.SCHEDULER_NAME)
+    return [p for p in pods if wanted and p.spec.scheduler_name and p.spec.scheduler_name != wanted]
+
+
+def _wrong(pods: Sequence[Pod], gang: PodGang) -> str:
+    wanted = gang.metadata.labels.get(labels.SCHEDULER_NAME)
+    names = listed([p.metadata.name or "" for p in pods])
+    return f"{names} is for {pods[0].spec.scheduler_name}, and PodGang {gang.metadata.name} is for {wanted}"

@@ -1,0 +1,153 @@
+"""What is the matter with a set, a scaling group, a gang or a clique as such, before one looks at single pods."""
+
+from collections.abc import Iterable, Sequence
+
+from grove.api import labels
+from grove.api.conditions import ConditionType, Reason
+from grove.api.meta import LastError
+from grove.api.podgang import PodGang
+from grove.api.pods import Pod
+from grove.api.reasons import RunReason
+from grove.plan.explain.findings import Finding, Said, listed, quotes
+from grove.plan.explain.gates import held_back
+from grove.plan.explain.observed import Expected, Observed, is_invalid
+from grove.plan.explain.pods import dead_pods, gathered, trouble
+from grove.plan.gates import conditions
+from grove.plan.pod_state import is_dead, is_present
+from grove.plan.status_conditions import find
+
+# What the reasons of BackendSynced mean while it does not hold; any other is a failure.
+_BACKEND = {
+    Reason.SCHEDULER_NOT_INSTALLED: RunReason.SCHEDULER_NOT_INSTALLED,
+    Reason.REFUSED_BY_BACKEND: RunReason.REFUSED_BY_BACKEND,
+    Reason.QUEUE_MISSING: RunReason.QUEUE_MISSING,
+    Reason.SCHEDULER_NOT_KNOWN_YET: RunReason.WAITING_FOR_BACKEND,
+}
+
+# Codes of a clique's lastErrors; any other is about pods that the server does not take.
+_CLIQUE_ERRORS = {
+    "ERR_BUILD_POD_RESOURCE": RunReason.REFUSED_BY_BACKEND,
+    "ERR_POD_LINK_DROPPED": RunReason.POD_LINK_DROPPED,
+}
+
+
+def of_set(seen: Observed) -> list[Finding]:
+    pcs = seen.pcs
+    if pcs is None:
+        return []
+    name, status = pcs.metadata.name or "", pcs.status
+    about = f"PodCliqueSet/{name}"
+    if pcs.metadata.deletion_timestamp is not None:
+        return [terminating(about, len(seen.pods), pcs.metadata.finalizers)]
+    said = status.conditions if status is not None else []
+    if is_invalid(pcs):
+        invalid = find(said, ConditionType.INVALID)
+        return [Finding(RunReason.INVALID_SET, about, invalid.message if invalid is not None else "")]
+    found = _errors(about, status.last_errors if status is not None else [])
+    generation = (status.observed_generation or 0) if status is not None else 0
+    if generation < (pcs.metadata.generation or 0) and not found:
+        message = "the operator has never written a status" if not generation else "its spec changed just now"
+        found.append(Finding(RunReason.NOT_SEEN_YET, about, message))
+    levels = find(said, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    if levels is not None and levels.status != "False":
+        found.append(Finding(RunReason.TOPOLOGY_IGNORED, about, levels.message))
+    return found
+
+
+def of_groups(seen: Observed, groups: Iterable[str]) -> list[Finding]:
+    found: list[Finding] = []
+    for name in groups:
+        group = seen.group_of.get(name)
+        if group is not None and group.status is not None:
+            found += _errors(f"PodCliqueScalingGroup/{name}", group.status.last_errors)
+    return found
+
+
+def of_gang(seen: Observed, name: str) -> list[Finding]:
+    """`name` is that of a gang that should be there."""
+    about = f"PodGang/{name}"
+    gang = seen.gang_of.get(name)
+    if gang is None:
+        return [Finding(RunReason.WAITING_FOR_PARTS, about, f"there is no PodGang {name}")]
+    if gang.metadata.deletion_timestamp is not None:
+        return [Finding(RunReason.WAITING_FOR_PARTS, about, f"PodGang {name} is being deleted")]
+    return _backend(about, gang)
+
+
+def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Finding]:
+    """With `only`, as far as it concerns the pod of that name."""
+    about, clique = f"PodClique/{expected.name}", expected.clique
+    if clique is None:
+        message = f"there is no PodClique {expected.name}"
+        return [Finding(RunReason.WAITING_FOR_PARTS, about, message)]
+    pods = [p for p in seen.pods_of.get(expected.name, ()) if not only or p.metadata.name == only]
+    if clique.metadata.deletion_timestamp is not None:
+        return [terminating(about, len(pods), clique.metadata.finalizers)]
+    present = [p for p in pods if is_present(p)]
+    gated = [p for p in present if p.spec.scheduling_gates]
+    found: list[Finding] = []
+    if not only or gated:
+        found += _pod_errors(about, clique.status.last_errors if clique.status is not None else [])
+    if not only:
+        found += _missing(about, expected, pods, len(present), refused=bool(found))
+    found += held_back(expected, gated, seen)
+    troubles = [t for p in present if not p.spec.scheduling_gates and (t := trouble(p, seen)) is not None]
+    return found + gathered(troubles, f"Pod/{only}" if only else about)
+
+
+def terminating(about: str, pods: int, finalizers: Sequence[str]) -> Finding:
+    held = f"; finalizers: {listed(finalizers)}" if finalizers else ""
+    return Finding(RunReason.TERMINATING, about, f"{pods} pods are left{held}")
+
+
+def _missing(
+    about: str, expected: Expected, pods: Sequence[Pod], present: int, *, refused: bool
+) -> list[Finding]:
+    missing = expected.wanted - present
+    dead = [p for p in pods if is_dead(p)]
+    if missing <= 0 or refused:
+        return []
+    if dead:
+        return gathered(dead_pods(dead), about)
+    message = f"{present} of {expected.wanted} pods exist"
+    return [Finding(RunReason.WAITING_FOR_PODS, about, message)]
+
+
+def _backend(about: str, gang: PodGang) -> list[Finding]:
+    name = gang.metadata.labels.get(labels.SCHEDULER_BACKEND, "")
+    synced = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+    if synced is None:
+        message = f"the backend {name} has said nothing about it yet"
+        return [Finding(RunReason.WAITING_FOR_BACKEND, about, message)]
+    said = (Said(f"backend {name}", synced.message),)
+    if synced.status != "True":
+        reason = _BACKEND.get(synced.reason, RunReason.BACKEND_FAILED)
+        return [Finding(reason, about, f"the backend {name} does not accept it", said)]
+    if (synced.observed_generation or 0) < (gang.metadata.generation or 0):
+        message = f"the backend {name} has not followed its latest change yet"
+        return [Finding(RunReason.WAITING_FOR_BACKEND, about, message)]
+    if synced.reason == Reason.WEAKER_THAN_ASKED:
+        return [Finding(RunReason.WEAKER_THAN_ASKED, about, synced.message)]
+    return []
+
+
+def _errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
+    if not errors:
+        return []
+    said = quotes(Said("API server", e.description) for e in errors)
+    message = ", ".join(dict.fromkeys(e.code for e in errors))
+    return [Finding(RunReason.PARTS_REFUSED_BY_SERVER, about, message, said)]
+
+
+def _pod_errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
+    found: list[Finding] = []
+    for error in errors:
+        reason = _CLIQUE_ERRORS.get(error.code, RunReason.PODS_REFUSED_BY_SERVER)
+        if all(f.reason is not reason for f in found):
+            same = [
+                e for e in errors if _CLIQUE_ERRORS.get(e.code, RunReason.PODS_REFUSED_BY_SERVER) is reason
+            ]
+            who = "API server" if reason is RunReason.PODS_REFUSED_BY_SERVER else "backend"
+            said = quotes(Said(who, e.description) for e in same)
+            found.append(Finding(reason, about, ", ".join(dict.fromkeys(e.code for e in same)), said))
+    return found
