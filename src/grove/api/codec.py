@@ -49,7 +49,8 @@ def decode_strictly(data: bytes | str, model: type[M]) -> M:
 
 def encode(value: Any) -> bytes:
     """Writes a model (or anything that holds models) as JSON, with the unknown fields that it was read with."""
-    has_unknown = next(_unknown_fields(value, ()), None) is not None
+    may_have_unknown = _SEEN and not (isinstance(value, Model) and _SEEN.isdisjoint(_reachable(type(value))))
+    has_unknown = may_have_unknown and next(_unknown_fields(value, ()), None) is not None
     return _ENCODER.encode(_with_unknown(value) if has_unknown else value)
 
 
@@ -85,7 +86,23 @@ def _decode_carefully(data: Raw, model: type[M], path: Path) -> M:
     result = model(**known)
     if given:
         result._unknown = {name: value.copy() for name, value in given.items()}  # noqa: SLF001
+        _SEEN.add(model)
     return result
+
+
+# The models that were ever read with unknown fields in this process: what holds none of them need not be searched.
+_SEEN: set[type[Model]] = set()
+
+
+@cache
+def _reachable(model: type[Model]) -> frozenset[type[Model]]:
+    """The model and all models that it can hold, at any depth."""
+    found = {model}
+    for field in fields(model):
+        kind = unwrap(get_args(field.type)[0])[0] if get_origin(field.type) is list else field.type
+        if isinstance(kind, type) and issubclass(kind, Model):
+            found |= _reachable(kind)
+    return frozenset(found)
 
 
 def _decode_field(data: Raw, kind: Any, path: Path) -> Any:

@@ -102,6 +102,8 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
+            if clique.status is None and self._gang(clique, labels.POD_GANG) is None:
+                return None  # it was made a moment before its gang, and there is nothing to say yet
             failures = await self._sync(clique, shape)
         await self._write_status(clique, shape, failures)
         if failures:

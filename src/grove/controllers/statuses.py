@@ -18,6 +18,8 @@ async def write_status(
     informer: Informer[Obj], obj: Obj, old: Model | None, new: Model, *, guarded: bool = False
 ) -> Obj:
     """The object afterwards. `guarded`: only on the version that was read, for a status with several writers."""
+    if old == new:
+        return obj
     patch = difference({"status": _json(old)}, {"status": _json(new)}, ("status",))
     if patch is None:
         return obj

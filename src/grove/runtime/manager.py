@@ -1,20 +1,23 @@
 """Runs a set of controllers: fills the caches, waits to be the leader, works, and ends in good order."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
+import msgspec
 import structlog
 
-from grove.runtime.cache import Index
+from grove.runtime.cache import Change, Index
 from grove.runtime.client import Client
 from grove.runtime.collection import Decode
 from grove.runtime.controller import Controller
+from grove.runtime.discovery import resources
+from grove.runtime.errors import RequestError
 from grove.runtime.events import EventRecorder
 from grove.runtime.informer import Informer
 from grove.runtime.leader import Elector, LeadershipLostError
-from grove.runtime.objects import Obj, ResourceType
+from grove.runtime.objects import Obj, PartialObject, Resource, ResourceType
 
 log = structlog.get_logger(__name__)
 
@@ -82,7 +85,8 @@ class Manager:
         """
         lost: LeadershipLostError | None = None
         async with asyncio.TaskGroup() as group:
-            helpers = [group.create_task(informer.run()) for informer, _ in self._informers.values()]
+            helpers = [group.create_task(informer.run()) for informer in self._required]
+            helpers += [group.create_task(run) for run in self._run_optional()]
             if self._recorder is not None:
                 helpers.append(group.create_task(self._recorder.run()))
             try:
@@ -101,6 +105,42 @@ class Manager:
                 async with asyncio.timeout(FLUSH_FOR):
                     await self._recorder.flush()
 
+    def _run_optional(self) -> list[Coroutine[Any, Any, NoReturn]]:
+        """Informers of kinds that may not be served wait until they are, which a definition of theirs announces."""
+        waiting = [i for i, _ in self._informers.values() if i not in self._required]
+        if not waiting:
+            return []
+        definitions = Informer(self.client, DEFINITIONS, msgspec.json.Decoder(PartialObject).decode)
+        return [definitions.run(), *(self._run_when_served(i, definitions) for i in waiting)]
+
+    async def _run_when_served(
+        self, informer: Informer[Any], definitions: Informer[PartialObject]
+    ) -> NoReturn:
+        defined = asyncio.Event()
+        name = f"{informer.resource.plural}.{informer.resource.group}"
+
+        def note(change: Change[PartialObject]) -> None:
+            if change.object.metadata.name == name:
+                defined.set()
+
+        definitions.cache.subscribe(note)
+        while not await self._is_served(informer):
+            defined.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_AGAIN_AFTER):
+                    await defined.wait()
+        await informer.run()
+
+    async def _is_served(self, informer: Informer[Any]) -> bool:
+        resource = informer.resource
+        try:
+            found = await resources(self.client, resource.group, resource.version)
+        except RequestError as e:
+            informer.trouble = e
+            return False
+        informer.trouble = None
+        return resource.plural in found
+
     async def _work(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
             working = [group.create_task(c.run(), name=c.name) for c in self._controllers]
@@ -114,5 +154,10 @@ class Manager:
                 task.cancel()
 
 
+# Kinds that no definition announces come with a new release of the server; nothing waits for this otherwise.
+LOOK_AGAIN_AFTER = 60.0
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
 # How long the end of the process may wait for its last events to be written.
 FLUSH_FOR = 5.0
