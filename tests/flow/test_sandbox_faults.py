@@ -120,6 +120,13 @@ async def test_a_watch_may_be_told_that_its_past_is_gone() -> None:
     assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
+async def test_a_watch_may_be_refused_outright() -> None:
+    faults = Faults(seed=1)
+    faults.next(Fault.WATCH_REFUSED)
+    stream = await watch(faults.transport(server()))
+    assert stream.status == 410
+
+
 async def test_replayed_events_end_with_the_newest() -> None:
     api = Calls(server())
     await api.create(CONFIG_MAPS, config_map("a"))

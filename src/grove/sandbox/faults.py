@@ -18,6 +18,7 @@ import orjson
 
 from grove.runtime.errors import TransportError
 from grove.runtime.transport import Request, Response, Stream, Transport
+from grove.sandbox.apiserver.server import Whole
 from grove.sandbox.apiserver.status import ApiError, expired
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
@@ -35,6 +36,7 @@ class Fault(StrEnum):
     WATCH_BREAK = "watch_break"  # the connection ends in the middle of a line
     WATCH_REPLAY = "watch_replay"  # events that were seen come again
     WATCH_GONE = "watch_gone"  # 410 in the stream
+    WATCH_REFUSED = "watch_refused"  # 410 instead of a stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ class Rates:
     watch_break: float = 0.0
     watch_replay: float = 0.0
     watch_gone: float = 0.0
+    watch_refused: float = 0.0
 
     @classmethod
     def all(cls, rate: float) -> "Rates":
@@ -95,6 +98,12 @@ class Faults:
             kinds.append(Fault.CONFLICT)
         return self._choose(request, kinds)
 
+    def for_opening(self, request: Request) -> Fault | None:
+        """When a watch begins."""
+        return self._choose(
+            request, [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.LOST_REQUEST, Fault.WATCH_REFUSED]
+        )
+
     def for_watch(self, request: Request) -> Fault | None:
         return self._choose(
             request, [Fault.WATCH_LAG, Fault.WATCH_BREAK, Fault.WATCH_REPLAY, Fault.WATCH_GONE]
@@ -134,28 +143,19 @@ class FaultyTransport:
 
     async def send(self, request: Request) -> Response:
         self._check_alive()
-        match self._faults.for_request(request):
-            case Fault.CONFLICT:
-                why = f"Operation cannot be fulfilled on {request.path}: injected fault"
-                return ApiError(409, "Conflict", why).respond()
-            case Fault.TOO_MANY:
-                details = {"retryAfterSeconds": RETRY_AFTER}
-                headers = {"retry-after": str(RETRY_AFTER)}
-                return ApiError(429, "TooManyRequests", "injected fault", details, headers).respond()
-            case Fault.SERVER_ERROR:
-                return ApiError(500, "InternalError", "Internal error occurred: injected fault").respond()
-            case Fault.LOST_REQUEST:
-                await asyncio.sleep(HANG)
-                raise TransportError("injected fault: the request was lost")
-            case Fault.LOST_ANSWER:
-                await self._forward(request)
-                await asyncio.sleep(HANG)
-                raise TransportError("injected fault: the answer was lost")
-            case _:
-                return await self._forward(request)
+        fault = self._faults.for_request(request)
+        if fault == Fault.LOST_ANSWER:
+            await self._forward(request)
+            await asyncio.sleep(HANG)
+            raise TransportError("injected fault: the answer was lost")
+        refusal = await _refusal(fault, request)
+        return await self._forward(request) if refusal is None else refusal
 
     async def stream(self, request: Request) -> Stream:
         self._check_alive()
+        refusal = await _refusal(self._faults.for_opening(request), request)
+        if refusal is not None:
+            return Whole(refusal)
         return _FaultyStream(await self._inner.stream(request), request, self._faults, self.killed)
 
     async def close(self) -> None:
@@ -173,6 +173,26 @@ class FaultyTransport:
     def _check_alive(self) -> None:
         if self.killed.is_set():
             raise Killed
+
+
+async def _refusal(fault: Fault | None, request: Request) -> Response | None:
+    """What the server says instead of doing what it was asked to; None if it does."""
+    match fault:
+        case Fault.CONFLICT:
+            why = f"Operation cannot be fulfilled on {request.path}: injected fault"
+            return ApiError(409, "Conflict", why).respond()
+        case Fault.TOO_MANY:
+            details = {"retryAfterSeconds": RETRY_AFTER}
+            headers = {"retry-after": str(RETRY_AFTER)}
+            return ApiError(429, "TooManyRequests", "injected fault", details, headers).respond()
+        case Fault.SERVER_ERROR:
+            return ApiError(500, "InternalError", "Internal error occurred: injected fault").respond()
+        case Fault.WATCH_REFUSED:
+            return expired("injected fault: too old resource version").respond()
+        case Fault.LOST_REQUEST:
+            await asyncio.sleep(HANG)
+            raise TransportError("injected fault: the request was lost")
+    return None
 
 
 class _FaultyStream:

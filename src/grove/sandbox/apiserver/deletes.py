@@ -46,13 +46,10 @@ async def delete(call: Call) -> tuple[Object | Stored, int]:
     stored = call.table.get(key)
     if stored is None:
         raise not_found(call.type.resource, call.name)
-    if admission.is_watched(call):
-        attempt = Attempt(call, "DELETE", call.name, None, stored.obj)
-        await admission.mutate(attempt)
-        await admission.validate(attempt)
-        stored = call.table.get(key)
-        if stored is None:
-            raise not_found(call.type.resource, call.name)
+    await _ask_webhooks(call, stored)
+    stored = call.table.get(key)
+    if stored is None:
+        raise not_found(call.type.resource, call.name)
     left = remove(call, stored, options)
     if isinstance(left, Stored):
         return left, 202 if options.orphan is False else 200
@@ -69,9 +66,17 @@ async def delete_collection(call: Call) -> list[Stored]:
     matches = matcher(call.type, call.query)
     chosen = [s for s in call.table.scan(call.scope) if matches is None or matches(s)]
     for stored in chosen:
+        await _ask_webhooks(call, stored)
         if call.table.get(stored.key) is stored:
             remove(call, stored, options)
     return chosen
+
+
+async def _ask_webhooks(call: Call, stored: Stored) -> None:
+    if admission.is_watched(call):
+        attempt = Attempt(call, "DELETE", stored.key[1], None, stored.obj)
+        await admission.mutate(attempt)
+        await admission.validate(attempt)
 
 
 def remove(call: Call, stored: Stored, options: Options) -> Stored | Deleted:

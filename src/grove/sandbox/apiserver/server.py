@@ -85,8 +85,8 @@ class ApiServer:
             if call is not None and is_watch(request, call):
                 return WatchStream(call, negotiate(call))
         except ApiError as error:
-            return _Whole(error.respond())
-        return _Whole(await self.send(request))
+            return Whole(error.respond())
+        return Whole(await self.send(request))
 
     async def close(self) -> None:
         """Ends every watch."""
@@ -196,7 +196,7 @@ def is_watch(request: Request, call: Call) -> bool:
     return request.method == "GET" and wanted and not call.name and not call.subresource
 
 
-class _Whole:
+class Whole:
     """An answer that is complete, in the form of a stream."""
 
     def __init__(self, response: Response) -> None:

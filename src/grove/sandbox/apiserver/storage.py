@@ -23,7 +23,7 @@ Object = dict[str, Any]
 Key = tuple[str, str]  # namespace ("" for cluster scope) and name
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-HISTORY = 10_000
+HISTORY = 5_000  # changes of each resource; up to twice as many are kept
 
 
 class Stored:
