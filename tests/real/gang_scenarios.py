@@ -1,0 +1,363 @@
+"""What a gang must live through under any scheduler with gangs, on a real control plane with the real scheduler.
+
+A test class inherits the scenarios and says how its scheduler is set up. The operator runs in the test's own process.
+Each scenario has a namespace of its own, and leaves the cluster empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+from grove_testbed.cluster import Cluster
+from grove_testbed.fixtures import started
+
+from grove.api import labels
+from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
+from grove.api.crds import all_crds
+from grove.operator.assembly import Operator
+from grove.runtime.client import Client
+from grove.runtime.http import HttpTransport
+from grove.runtime.kubeconfig import find_cluster
+from grove.sandbox.nodes import node
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.registry import Factory, Registry
+
+Json = dict[str, Any]
+
+# Long enough for a scheduler to make the mistake.
+A_WHILE = 6.0
+PATIENCE = 90.0
+# Two pools: nodes of one CPU, two to a rack, for gangs that count them; and a crowd's.
+SMALL, CROWD = 4, 10
+POOL = "example.com/pool"
+RACK = "example.com/rack"
+
+numbers = itertools.count()
+
+
+def clique(
+    name: str, replicas: int, *, minimum: int | None = None, cpu: str = "1", pool: str = "small", **more: Any
+) -> Json:
+    resources = {"requests": {"cpu": cpu, "memory": "16Mi"}}
+    spec: Json = {
+        "automountServiceAccountToken": False,
+        "nodeSelector": {POOL: pool},
+        "containers": [{"name": "main", "image": "app:1", "resources": resources}],
+    }
+    own: Json = {"roleName": name, "replicas": replicas, "podSpec": spec}
+    return {"name": name, "spec": own | ({"minAvailable": minimum} if minimum else {}), **more}
+
+
+class Space:
+    """A namespace of the cluster, with an operator that serves it."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+
+    async def kubectl(self, *arguments: str, body: Json | None = None) -> str:
+        stdin = json.dumps(body) if body is not None else None
+        return await asyncio.to_thread(
+            self.cluster.kubectl, *arguments, f"--namespace={self.namespace}", stdin=stdin
+        )
+
+    async def create(self, *objects: Json) -> None:
+        await self.kubectl(
+            "create", "--filename=-", body={"apiVersion": "v1", "kind": "List", "items": objects}
+        )
+
+    async def patch(self, what: str, change: Json) -> None:
+        await self.kubectl("patch", what, "--type=merge", f"--patch={json.dumps(change)}")
+
+    async def list(self, kind: str) -> list[Json]:
+        return list(json.loads(await self.kubectl("get", kind, "--output=json"))["items"])
+
+    async def bound(self) -> Counter[str]:
+        """Pods on nodes, by gang."""
+        return Counter(
+            p["metadata"]["labels"][labels.POD_GANG]
+            for p in await self.list("pods")
+            if p["spec"].get("nodeName") and labels.POD_GANG in p["metadata"].get("labels", {})
+        )
+
+    async def condition(self, gang: str, kind: str) -> Json:
+        for found in await self.list("podgangs.scheduler.grove.io"):
+            if found["metadata"]["name"] == gang:
+                for said in found.get("status", {}).get("conditions", []):
+                    if said["type"] == kind:
+                        return dict(said)
+        return {}
+
+    async def until(self, what: str, holds: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not await holds():  # noqa: ASYNC110 what kubectl shows has no event
+                    await asyncio.sleep(0.3)
+        except TimeoutError:
+            gangs = [
+                (g["metadata"]["name"], g.get("status"))
+                for g in await self.list("podgangs.scheduler.grove.io")
+            ]
+            raise AssertionError(f"not within {PATIENCE} s: {what}; {await self.bound()}; {gangs}") from None
+
+    async def until_bound(self, **counts: int) -> None:
+        async def so() -> bool:
+            return await self.bound() == {g.replace("_", "-"): n for g, n in counts.items() if n}
+
+        await self.until(f"bound are {counts}", so)
+
+    async def stays_bound(self, **counts: int) -> None:
+        wanted = {g.replace("_", "-"): n for g, n in counts.items() if n}
+        for _ in range(int(A_WHILE)):
+            assert await self.bound() == wanted
+            await asyncio.sleep(1)
+
+
+@pytest.mark.real
+@pytest.mark.timeout(300)
+class GangScenarios:
+    """`groups` is the resource of the scheduler's objects of gangs, `queue_tag` how a set names its queue."""
+
+    scheduler: ClassVar[str]
+    scheduler_name: ClassVar[str]
+    factory: ClassVar[Factory]
+    groups: ClassVar[str]
+    queue_tag: ClassVar[tuple[str, str]]
+    settings: ClassVar[Json] = {}
+
+    @classmethod
+    def queue(cls, name: str, cpus: int | None = None) -> Json:
+        """A queue, perhaps with a limit."""
+        raise NotImplementedError
+
+    @classmethod
+    def topology(cls) -> list[Json]:
+        """What the scheduler needs to know of racks, beside the binding."""
+        return []
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def real_cluster(cls, k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+        nodes = [
+            node(f"small-{i}", capacity={"cpu": "1"}, labels={POOL: "small", RACK: f"rack-{i // 2}"})
+            for i in range(SMALL)
+        ]
+        nodes += [
+            node(f"crowd-{i}", capacity={"cpu": "20"}, labels={POOL: "crowd", RACK: "far"})
+            for i in range(CROWD)
+        ]
+        for cluster in started(
+            request, k8s, scheduler=cls.scheduler, nodes=nodes, skip_admission=("ServiceAccount",)
+        ):
+            _apply(cluster, all_crds())
+            cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+            _apply(cluster, [cls.binding(), *cls.topology()])
+            yield cluster
+
+    @pytest.fixture
+    async def space(self, real_cluster: Cluster) -> AsyncIterator[Space]:
+        namespace = f"space-{next(numbers)}"
+        await asyncio.to_thread(real_cluster.kubectl, "create", "namespace", namespace)
+        async with self.operator(real_cluster):
+            space = Space(real_cluster, namespace)
+            yield space
+            await space.kubectl("delete", "podcliquesets", "--all", "--wait=true", "--timeout=60s")
+            await space.kubectl("delete", "pods", "--all", "--timeout=60s")
+
+    @asynccontextmanager
+    async def operator(self, cluster: Cluster) -> AsyncIterator[Operator]:
+        profile = SchedulerProfile(
+            name=self.scheduler_name, config=msgspec.Raw(msgspec.json.encode(self.settings))
+        )
+        configuration = OperatorConfiguration(
+            scheduler=Schedulers(profiles=[profile], default_profile_name=self.scheduler_name),
+            topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
+        )
+        factories: dict[str, Factory] = {"default": Kubernetes, self.scheduler: type(self).factory}
+        client = Client(
+            HttpTransport(find_cluster(str(cluster.kubeconfig("admin")))), field_manager="grove-operator"
+        )
+        operator = Operator(client, configuration, Registry(configuration.scheduler, factories))
+        stop = asyncio.Event()
+        running = asyncio.create_task(operator.run(stop))
+        try:
+            yield operator
+        finally:
+            stop.set()
+            await running
+            await client.close()
+
+    @staticmethod
+    def binding() -> Json:
+        return {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "ClusterTopologyBinding",
+            "metadata": {"name": "floor"},
+            "spec": {"levels": [{"domain": "rack", "key": RACK}]},
+        }
+
+    def set_of(
+        self, *cliques: Json, name: str = "demo", queue: str = "", replicas: int = 1, **template: Any
+    ) -> Json:
+        kind, key = self.queue_tag
+        metadata: Json = {"name": name} | ({kind: {key: queue}} if queue else {})
+        return {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "PodCliqueSet",
+            "metadata": metadata,
+            "spec": {"replicas": replicas, "template": {"cliques": list(cliques), **template}},
+        }
+
+    @staticmethod
+    def filler(machine: str) -> Json:
+        """A pod that takes a node, beside all schedulers."""
+        container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"filler-{machine}"},
+            "spec": {"nodeName": machine, "automountServiceAccountToken": False, "containers": [container]},
+        }
+
+    async def group(self, space: Space) -> Json:
+        (found,) = await space.list(self.groups)
+        return found
+
+    async def test_a_gang_that_fits_binds_whole(self, space: Space) -> None:
+        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
+        await space.until_bound(demo_0=4)
+
+        async def runs() -> bool:
+            (gang,) = await space.list("podgangs.scheduler.grove.io")
+            return bool(gang["status"]["phase"] == "Running")
+
+        await space.until("the gang runs", runs)
+
+    async def test_one_cpu_short_binds_nothing_and_freed_room_lets_it_through(self, space: Space) -> None:
+        await space.create(self.filler("small-0"))
+        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
+
+        async def explained() -> bool:
+            said = await space.condition("demo-0", "Scheduled")
+            return f"{self.scheduler_name} says: " in said.get("message", "")
+
+        await space.until("the gang says why it waits", explained)
+        await space.stays_bound()
+        await space.kubectl("delete", "pod", "filler-small-0")
+        await space.until_bound(demo_0=4)
+
+    async def test_a_gang_above_its_minimum_starts_with_the_minimum(self, space: Space) -> None:
+        await space.create(self.set_of(clique("router", 1), clique("worker", 6, minimum=2)))
+        await space.until_bound(demo_0=4)
+
+    async def test_each_group_needs_its_own_minimum(self, space: Space) -> None:
+        await space.create(self.set_of(clique("worker", 4, minimum=1), clique("whale", 1, cpu="2")))
+        await asyncio.sleep(2)
+        await space.stays_bound()
+
+    async def test_a_full_queue_holds_its_gangs_and_another_does_not(self, space: Space) -> None:
+        await space.create(self.queue("narrow", cpus=1), self.queue("wide"))
+        try:
+            await space.create(self.set_of(clique("worker", 2), name="held", queue="narrow"))
+            await space.create(self.set_of(clique("worker", 2), name="free", queue="wide"))
+            await space.until_bound(free_0=2)
+            await space.stays_bound(free_0=2)
+            kind, key = self.queue_tag
+            await space.patch("podcliqueset/held", {"metadata": {kind: {key: "wide"}}})
+            await space.until_bound(free_0=2, held_0=2)
+        finally:
+            await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
+            for name in ("narrow", "wide"):
+                await space.kubectl("delete", self.queues, name)
+
+    queues: ClassVar[str]
+
+    async def test_a_queue_that_does_not_exist_is_named_and_its_arrival_heals(self, space: Space) -> None:
+        await space.create(self.set_of(clique("worker", 2), queue="late"))
+
+        async def named() -> bool:
+            return "'late'" in (await space.condition("demo-0", "BackendSynced")).get("message", "")
+
+        await space.until("the queue is named", named)
+        await space.create(self.queue("late"))
+        await space.until_bound(demo_0=2)
+        await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
+        await space.kubectl("delete", self.queues, "late")
+
+    async def test_a_pod_that_is_lost_comes_back(self, space: Space) -> None:
+        await space.create(self.set_of(clique("worker", 3)))
+        await space.until_bound(demo_0=3)
+        lost = (await space.list("pods"))[0]["metadata"]["name"]
+        await space.kubectl("delete", "pod", lost)
+        await space.until_bound(demo_0=3)
+        assert lost not in [p["metadata"]["name"] for p in await space.list("pods")]
+
+    async def test_an_object_that_is_deleted_by_hand_comes_back(self, space: Space) -> None:
+        await space.create(self.set_of(clique("worker", 2)))
+        await space.until_bound(demo_0=2)
+        before = await self.group(space)
+        await space.kubectl("delete", self.groups, before["metadata"]["name"])
+
+        async def back() -> bool:
+            found = await space.list(self.groups)
+            return bool(found) and found[0]["spec"] == before["spec"]
+
+        await space.until("the object is back", back)
+        await space.stays_bound(demo_0=2)
+
+    async def test_a_scaled_gang_waits_for_its_base_gang(self, space: Space) -> None:
+        unit = {"name": "unit", "cliqueNames": ["worker"], "replicas": 2, "minAvailable": 1}
+        await space.create(self.filler("small-0"))
+        await space.create(
+            self.set_of(clique("router", 2), clique("worker", 2), podCliqueScalingGroups=[unit])
+        )
+        await asyncio.sleep(2)
+        await space.stays_bound()
+        await space.kubectl("delete", "pod", "filler-small-0")
+        await space.until_bound(demo_0=4)
+        await space.patch("podcliqueset/demo", {"spec": {"replicas": 0}})
+
+        async def empty() -> bool:
+            return not await space.list("pods") and not await space.list(self.groups)
+
+        await space.until("nothing is left", empty)
+
+    async def test_a_required_rack_is_kept(self, space: Space) -> None:
+        await space.create(self.filler("small-0"))
+        near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
+        await space.create(self.set_of(clique("worker", 2), **near))
+        await space.until_bound(demo_0=2)
+        nodes = {p["spec"]["nodeName"] for p in await space.list("pods")} - {"small-0"}
+        assert nodes == {"small-2", "small-3"}
+
+    async def test_a_rack_of_a_clique_that_is_too_small_binds_nothing(self, space: Space) -> None:
+        near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
+        await space.create(self.set_of(clique("worker", 3, **near), clique("router", 1)))
+        await asyncio.sleep(2)
+        await space.stays_bound()
+
+    async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
+        self, space: Space
+    ) -> None:
+        """50 gangs of 8 pods of one CPU; room for 25 of them."""
+        await space.create(self.set_of(clique("worker", 8, pool="crowd"), name="crowd", replicas=50))
+
+        async def full() -> bool:
+            return sum((await space.bound()).values()) == CROWD * 20
+
+        await space.until("the room is full", full)
+        await asyncio.sleep(A_WHILE)
+        assert Counter((await space.bound()).values()) == {8: CROWD * 20 // 8}
+
+
+def _apply(cluster: Cluster, objects: list[Json]) -> None:
+    body = {"apiVersion": "v1", "kind": "List", "items": objects}
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(body))

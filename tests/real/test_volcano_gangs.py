@@ -1,0 +1,44 @@
+"""Gangs under the real Volcano."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grove.schedulers.registry import Factory
+from grove.schedulers.volcano import Volcano
+from tests.real.gang_scenarios import RACK, GangScenarios, Json
+
+
+class TestVolcano(GangScenarios):
+    scheduler = "volcano"
+    scheduler_name = "volcano"
+    factory: ClassVar[Factory] = Volcano
+    groups = "podgroups.scheduling.volcano.sh"
+    queues = "queues.scheduling.volcano.sh"
+    queue_tag = ("annotations", "scheduling.grove.io/volcano-queue")
+
+    @classmethod
+    def queue(cls, name: str, cpus: int | None = None) -> Json:
+        return {
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+            "kind": "Queue",
+            "metadata": {"name": name},
+            "spec": {"weight": 1} | ({"capability": {"cpu": cpus}} if cpus else {}),
+        }
+
+    @classmethod
+    def topology(cls) -> list[Json]:
+        """As Volcano's own discovery makes them from the node label."""
+        return [
+            {
+                "apiVersion": "topology.volcano.sh/v1alpha1",
+                "kind": "HyperNode",
+                "metadata": {"name": rack},
+                "spec": {
+                    "tier": 1,
+                    "tierName": RACK,
+                    "members": [{"type": "Node", "selector": {"labelMatch": {"matchLabels": {RACK: rack}}}}],
+                },
+            }
+            for rack in ("rack-0", "rack-1", "far")
+        ]
