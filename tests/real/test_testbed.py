@@ -85,7 +85,8 @@ def test_an_api_server_killed_under_way_comes_back_with_its_data(k8s: str) -> No
     with Cluster.start(k8s, controllers=False) as own:
         own.kubectl("create", "namespace", "kept")
         own.kill("kube-apiserver")
-        own.restart("kube-apiserver")
+        own.revive("kube-apiserver")
+        own.wait_until_ready()
         assert "kept" in own.kubectl("get", "namespaces")
 
 
@@ -93,7 +94,8 @@ def test_etcd_killed_under_way_comes_back_with_its_data(k8s: str) -> None:
     with Cluster.start(k8s, controllers=False) as own:
         own.kubectl("create", "namespace", "kept")
         own.kill("etcd")
-        own.restart("etcd")
+        own.revive("etcd")
+        own.wait_until_ready()
         assert "kept" in own.kubectl("get", "namespaces")
 
 

@@ -124,7 +124,7 @@ class Cluster:
                 skip_admission=skip_admission,
             ),
         )
-        self._wait_for_api()
+        self.wait_until_ready()
 
     def start_controllers(self) -> None:
         (port,) = free_ports(1)
@@ -196,10 +196,21 @@ class Cluster:
         """Ends one process like a power cut."""
         self.processes[name].kill()
 
-    def restart(self, name: str) -> None:
-        """Starts a killed process again, on its data, and waits until the API answers."""
+    def revive(self, name: str) -> None:
+        """Starts a killed process again, on its data. Call it on the thread that started the cluster."""
         self.processes[name] = self.processes[name].restarted()
-        self._wait_for_api()
+
+    def wait_until_ready(self) -> None:
+        """Until the API server says that it is."""
+        ready = answers_ok(f"{self.url}/readyz", self.tls())
+        etcd = self.processes["etcd"]
+
+        def ready_or_etcd_gone() -> bool:
+            if etcd.popen.poll() is not None:
+                raise StartError(f"etcd ended with code {etcd.popen.returncode}. {etcd.last_words()}")
+            return ready()
+
+        self.processes["kube-apiserver"].wait_until(ready_or_etcd_gone)
 
     def compact(self) -> None:
         """Forgets every version but the present, as an API server of the same cluster does now and then.
@@ -248,17 +259,6 @@ class Cluster:
         with urllib.request.urlopen(url, data=json.dumps(body).encode(), timeout=10) as answer:
             result: dict[str, Any] = json.load(answer)
             return result
-
-    def _wait_for_api(self) -> None:
-        ready = answers_ok(f"{self.url}/readyz", self.tls())
-        etcd = self.processes["etcd"]
-
-        def ready_or_etcd_gone() -> bool:
-            if etcd.popen.poll() is not None:
-                raise StartError(f"etcd ended with code {etcd.popen.returncode}. {etcd.last_words()}")
-            return ready()
-
-        self.processes["kube-apiserver"].wait_until(ready_or_etcd_gone)
 
     def _write_configuration(self) -> None:
         rows = []
