@@ -151,6 +151,6 @@ def client(script: Script, **options: Any) -> Client:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what must come. Time is virtual: waiting long costs nothing, waiting for ever fails."""
-    async with asyncio.timeout(3600):
+    async with asyncio.timeout(300):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
