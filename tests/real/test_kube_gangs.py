@@ -1,0 +1,249 @@
+"""Gangs on real kube-schedulers: the scenarios of the embedded cluster, and what only a real control plane can show.
+
+`--k8s` says which Kubernetes; 1.37 is run with and without CompositePodGroups, and with all gates off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+from grove_testbed import flags
+from grove_testbed.cluster import Cluster
+from grove_testbed.fixtures import started
+
+from grove.api import labels
+from grove.api.config import OperatorConfiguration
+from grove.api.crds import all_crds
+from grove.operator.assembly import Operator
+from grove.runtime.client import Client
+from grove.runtime.http import HttpTransport
+from grove.runtime.kubeconfig import find_cluster
+from grove.runtime.transport import Request
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.registry import Registry
+from tests.flow import kube_scenarios as scenarios
+from tests.flow.kube_scenarios import NODES, PODS, PRIORITY_CLASSES, SETS, TOPOLOGIES, TOPOLOGY, Json
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+
+DIALECTS = {
+    "CompositePodGroup": "1.37",
+    "PodGroupV1beta1": "1.37",
+    "NoGangAPI": "1.37",
+    "PodGroupV1alpha2": "1.36",
+    "WorkloadV1alpha1": "1.35",
+}
+OFF = flags.Gangs((), (), (), ())
+FLAT = flags.Gangs(
+    ("v1beta1",),
+    ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+    ("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+    ("GenericWorkload",),
+)
+SWITCHES = {"PodGroupV1beta1": FLAT, "NoGangAPI": OFF}
+ROUNDS = 5
+
+
+class RealLab:
+    """A real control plane with an operator of this process in it."""
+
+    def __init__(self, transport: HttpTransport, dialect: str) -> None:
+        self.client = Client(transport, field_manager="grove-operator")
+        self.dialect = dialect
+        self._transport = transport
+
+    async def call(
+        self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
+    ) -> Json:
+        headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
+        request = Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
+        answer = await self._transport.send(request)
+        found: Json = orjson.loads(answer.body)
+        assert answer.status < 300, f"{method} {path}: {found.get('message')}"
+        return found
+
+    async def until(self, holds: Callable[[], Awaitable[Any]], within: float = 120.0) -> None:
+        async with asyncio.timeout(max(within, 120.0)):
+            while not await holds():  # noqa: ASYNC110 the cluster is another process
+                await asyncio.sleep(0.2)
+
+    async def settle(self) -> None:
+        await asyncio.sleep(5.0)
+
+
+@pytest.fixture(scope="module", params=DIALECTS)
+def dialect(request: pytest.FixtureRequest, k8s: str) -> str:
+    name: str = request.param
+    if DIALECTS[name] != k8s:
+        pytest.skip(f"{name} belongs to Kubernetes {DIALECTS[name]}")
+    return name
+
+
+@pytest.fixture(scope="module")
+def plane(dialect: str, k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    before = flags.GANGS[k8s]
+    flags.GANGS[k8s] = SWITCHES.get(dialect, before)
+    try:
+        yield from started(request, k8s, scheduler="kube", nodes=NODES)
+    finally:
+        flags.GANGS[k8s] = before
+
+
+@pytest.fixture
+async def lab(plane: Cluster, dialect: str) -> AsyncIterator[RealLab]:
+    async with working(plane, dialect) as lab:
+        yield lab
+
+
+@asynccontextmanager
+async def working(plane: Cluster, dialect: str, settings: Json | None = None) -> AsyncIterator[RealLab]:
+    lab = RealLab(HttpTransport(find_cluster(str(plane.kubeconfig()))), dialect)
+    configuration = OperatorConfiguration()
+    configuration.topology_aware_scheduling.enabled = True
+    registry = Registry(configuration.scheduler, {"default": backend(settings)})
+    stop = asyncio.Event()
+    try:
+        await prepare(lab)
+        made = Operator(lab.client, configuration, registry)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(made.run(stop))
+            yield lab
+            stop.set()
+            await running
+    finally:
+        await lab.client.close()
+
+
+def backend(settings: Json | None) -> Callable[[dict[str, Any]], Kubernetes]:
+    return lambda found: Kubernetes(settings or found)
+
+
+async def prepare(lab: RealLab) -> None:
+    """Installs what the first test of a cluster finds missing."""
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    if (await lab.call("GET", crds))["items"]:
+        return
+    for crd in all_crds():
+        await lab.call("POST", crds, crd)
+
+    async def established() -> bool:
+        found = (await lab.call("GET", crds))["items"]
+        return all(
+            any(
+                c["type"] == "Established" and c["status"] == "True"
+                for c in o.get("status", {}).get("conditions") or []
+            )
+            for o in found
+        )
+
+    await lab.until(established)
+    for obj in PRIORITY_CLASSES:
+        await lab.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", obj)
+    await lab.call("POST", TOPOLOGIES, TOPOLOGY)
+    account = "/api/v1/namespaces/default/serviceaccounts"
+    await lab.until(lambda: scenarios.items(lab, account))
+
+
+def only(dialect: str, *wanted: str) -> None:
+    if dialect not in wanted:
+        pytest.skip(f"not in {dialect}")
+
+
+GANGED = tuple(d for d in DIALECTS if d != "NoGangAPI")
+
+
+@pytest.mark.parametrize("scenario", scenarios.EVERYWHERE, ids=lambda s: s.__name__)
+async def test_a_gang(scenario: Callable[[Any], Awaitable[None]], lab: RealLab, dialect: str) -> None:
+    only(dialect, *GANGED)
+    if dialect == "WorkloadV1alpha1" and "holds_up_no_smaller" in scenario.__name__:
+        pytest.skip("here a gang that waits holds the places of its pods for up to five minutes")
+    await scenario(lab)
+
+
+@pytest.mark.parametrize("scenario", scenarios.WITH_TREES, ids=lambda s: s.__name__)
+async def test_a_gang_with_constraints_on_its_parts(
+    scenario: Callable[[Any], Awaitable[None]], lab: RealLab, dialect: str
+) -> None:
+    only(dialect, "CompositePodGroup")
+    await scenario(lab)
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+async def test_competing_gangs_never_deadlock(seed: int, lab: RealLab, dialect: str) -> None:
+    only(dialect, "CompositePodGroup", "PodGroupV1beta1", "PodGroupV1alpha2")
+    await scenarios.competing_gangs_never_deadlock(lab, seed)
+
+
+async def test_without_a_gang_api_a_set_runs_and_says_what_it_lacks(lab: RealLab, dialect: str) -> None:
+    only(dialect, "NoGangAPI")
+    await lab.call("POST", SETS, scenarios.a_set("plain", {"a": (2, 2), "b": (1, 1)}))
+    await lab.until(lambda: scenarios.bound(lab, "plain", 3))
+    gang = (await scenarios.items(lab, scenarios.GANGS))["plain-0"]
+    assert scenarios.condition(gang, "SchedulerDialect")["reason"] == "NoGangAPI"
+    assert scenarios.condition(gang, "BackendSynced")["reason"] == "WeakerThanAsked"
+    assert "GenericWorkload" in scenarios.condition(gang, "BackendSynced")["message"]
+    await scenarios.remove(lab, "plain")
+
+
+async def test_a_set_that_insists_on_its_guarantee_stays_gated(lab: RealLab, dialect: str) -> None:
+    only(dialect, "NoGangAPI")
+    wanted = scenarios.a_set("proud", {"a": (2, 2)})
+    wanted["metadata"]["annotations"] = {labels.GANG_GUARANTEE: labels.GUARANTEE_STRICT}
+    await lab.call("POST", SETS, wanted)
+    await lab.until(lambda: scenarios.count_is(lab, "proud", 2))
+    await lab.until(lambda: scenarios.says(lab, "proud-0", "BackendSynced", "refused"))
+    await lab.settle()
+    for pod in await scenarios.pods_of(lab, "proud"):
+        assert scenarios.condition(pod, "PodScheduled")["reason"] == "SchedulingGated"
+    await scenarios.remove(lab, "proud")
+
+
+async def test_pods_without_their_group_wait_for_it(lab: RealLab, dialect: str) -> None:
+    """What the operator relies on: a link to a group that is not there yet keeps a pod waiting, ungated or not."""
+    only(dialect, *GANGED)
+    link = (
+        {"workloadRef": {"name": "late", "podGroup": "gang"}}
+        if dialect == "WorkloadV1alpha1"
+        else {"schedulingGroup": {"podGroupName": "late.pg"}}
+    )
+    pod = scenarios.a_pod("late-0", "1")
+    pod["spec"] |= link
+    await lab.call("POST", PODS, pod)
+    await lab.settle()
+    assert not await scenarios.is_bound(lab, "late-0")
+    kind = scenarios.NATIVE[dialect][-1]
+    policy = {"gang": {"minCount": 1}}
+    spec: Json = {"schedulingPolicy": policy}
+    name = "late.pg"
+    if dialect == "WorkloadV1alpha1":
+        name, spec = "late", {"podGroups": [{"name": "gang", "policy": policy}]}
+    title = "Workload" if kind.endswith("workloads") else "PodGroup"
+    version = f"scheduling.k8s.io/{kind.split('/')[0]}"
+    body = {"apiVersion": version, "kind": title, "metadata": {"name": name}, "spec": spec}
+    await lab.call("POST", scenarios.native_path(kind), body)
+    await lab.until(lambda: scenarios.is_bound(lab, "late-0"))
+    await lab.call("DELETE", f"{PODS}/late-0")
+    await lab.call("DELETE", f"{scenarios.native_path(kind)}/{name}")
+
+
+async def test_probes_tell_what_the_server_keeps(lab: RealLab, dialect: str) -> None:
+    """Each dialect is chosen by its own probes, on a server with exactly its switches."""
+    from grove.controllers.backends import Backends
+    from grove.runtime.manager import Manager
+
+    backends = Backends(Manager(lab.client), [Kubernetes({})])
+    known = await backends._answers()
+    kept = known.kept["default"]
+    assert ("parent" in kept) == (dialect == "CompositePodGroup")
+    assert ("schedulingGroup" in kept) == (
+        dialect in ("CompositePodGroup", "PodGroupV1beta1", "PodGroupV1alpha2")
+    )
+    assert ("workloadRef" in kept) == (dialect == "WorkloadV1alpha1")
+    assert ("disruption-v1alpha2" in kept) == (dialect == "PodGroupV1alpha2")
+    if dialect == "NoGangAPI":
+        assert {"schedulingGroup", "workloadRef"} <= known.dropped["default"]
