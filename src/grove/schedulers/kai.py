@@ -110,6 +110,8 @@ class Kai:
         return [SchedulerObject(POD_GROUPS, body, OURS)]
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        """KAI's binder looks at pods of KAI's own name only, whichever of the two the user wrote."""
+        pod.scheduler_name = self.scheduler_name
         pod.annotations[LINK] = _name(gang)
         pod.annotations[SKIP_GROUPER] = "true"
         pod.labels[SUBGROUP] = group.name

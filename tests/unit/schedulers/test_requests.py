@@ -1,0 +1,58 @@
+"""What one pod of a template asks for."""
+
+from typing import Any
+
+import pytest
+
+from grove.api import codec
+from grove.schedulers.requests import pod_requests, times, total, written
+
+
+def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
+    return {
+        "name": "c",
+        "resources": {"requests": requests or None, "limits": limits},
+        **({"restartPolicy": restart} if restart else {}),
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked"),
+    [
+        ({"containers": []}, {}),
+        ({"containers": [{"name": "c"}]}, {}),
+        ({"containers": [container(cpu="0")]}, {}),
+        (
+            {"containers": [container(cpu="1", memory="1Ki"), container(cpu="500m")]},
+            {"cpu": "1500m", "memory": "1024"},
+        ),
+        ({"containers": [container(limits={"cpu": 2})]}, {"cpu": "2"}),
+        ({"containers": [container(limits={"cpu": 2}, cpu="1")]}, {"cpu": "1"}),
+        ({"containers": [container(cpu="1")], "initContainers": [container(cpu="3")]}, {"cpu": "3"}),
+        (
+            {"containers": [container(cpu="1")], "initContainers": [container("Always", cpu="3")]},
+            {"cpu": "4"},
+        ),
+        (
+            {
+                "containers": [container(cpu="1")],
+                "initContainers": [container("Always", cpu="1"), container(cpu="4")],
+            },
+            {"cpu": "5"},
+        ),
+        ({"containers": [container(cpu="1")], "overhead": {"cpu": "250m"}}, {"cpu": "1250m"}),
+    ],
+)
+def test_what_a_pod_asks_for(spec: Any, asked: dict[str, str]) -> None:
+    assert written(pod_requests(codec.raw(spec))) == asked
+
+
+def test_many_pods_ask_for_as_many_times_as_much() -> None:
+    one = pod_requests(codec.raw({"containers": [container(cpu="300m")]}))
+    assert written(total([times(3, one), one])) == {"cpu": "1200m"}
+
+
+@pytest.mark.parametrize("spec", [{"containers": 1}, {"containers": [container(cpu="lots")]}])
+def test_what_is_no_pod_spec_is_an_error(spec: Any) -> None:
+    with pytest.raises(ValueError):
+        pod_requests(codec.raw(spec))
