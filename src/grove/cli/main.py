@@ -9,6 +9,7 @@ import typer
 from grove.cli import sandbox
 from grove.cli.crds import crds
 from grove.cli.demo import demo
+from grove.cli.explain import explain
 from grove.cli.operator import operator
 from grove.cli.output import CommandError, Exit, fail, print_error
 from grove.cli.render import render
@@ -45,6 +46,7 @@ app.command()(demo)
 app.command()(validate)
 app.command()(render)
 app.command()(crds)
+app.command()(explain)
 app.command()(operator)
 
 _sandbox = typer.Typer(

@@ -4,6 +4,7 @@ One starts with the parts that are asked about: a set has gangs, a gang has cliq
 waits for another leads to it, and so on, until somebody is found who waits for nobody: that is the cause.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -13,7 +14,7 @@ from grove.api.reasons import RunReason, Weight
 from grove.api.validation.podspec import scheduler_name
 from grove.plan.clique_status import min_available
 from grove.plan.explain import parts
-from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, worst
+from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
 from grove.plan.explain.observed import Expected, Observed
 from grove.plan.explain.pods import dead_pods, gathered
 from grove.plan.pod_state import (
@@ -42,6 +43,7 @@ def explain(seen: Observed) -> Explanation:
         reason=reason,
         about=first.about,
         message=first.message,
+        pods=first.pods,
         meaning=reason.meaning,
         step=reason.step,
         next=reason.actor,
@@ -63,17 +65,19 @@ def _findings(seen: Observed) -> tuple[list[Finding], list[Expected]]:
     """Those to be told first in front, at least one; and the cliques that were asked about."""
     search = _Search(seen)
     scope = search.begin()
-    found = sorted(dict.fromkeys(search.found), key=lambda f: f.rank)
+    about_gangs = [f for gang, of_gang in search.by_gang.items() for f in merged(of_gang, f"PodGang/{gang}")]
+    found = sorted(dict.fromkeys([*search.found, *about_gangs]), key=lambda f: f.rank)
     if not any(f.reason.weight > Weight.FINE for f in found):
         found.insert(0, _fine(seen, scope))
     return found, scope
 
 
 class _Search:
-    """Looks at each part once, and then at what that waits for."""
+    """Looks at each part once, and then at what that waits for. Findings about cliques are kept by gang."""
 
     def __init__(self, seen: Observed) -> None:
         self.found: list[Finding] = []
+        self.by_gang: dict[str, list[Finding]] = defaultdict(list)
         self._seen = seen
         self._looked_at: set[str] = set()
 
@@ -142,7 +146,10 @@ class _Search:
         return scope
 
     def _take(self, found: list[Finding], expected: Expected | None) -> None:
-        self.found += found
+        if expected is None:
+            self.found += found
+        else:
+            self.by_gang[expected.gang] += found
         for finding in found:
             if finding.reason is RunReason.WAITING_FOR_PARTS:
                 self._look_at_set()
@@ -189,8 +196,8 @@ def _fine(seen: Observed, scope: Sequence[Expected]) -> Finding:
     if not scope:
         return Finding(RunReason.SCALED_TO_ZERO, about, "nothing is asked for")
     if pods and all(map(is_finished, pods)):
-        return Finding(RunReason.FINISHED, about, f"{len(pods)} pods finished")
-    return Finding(RunReason.RUNNING, about, f"{len(pods)} pods are ready")
+        return Finding(RunReason.FINISHED, about, f"{counted(len(pods))} finished")
+    return Finding(RunReason.RUNNING, about, f"{counted(len(pods))} ready")
 
 
 def _state(

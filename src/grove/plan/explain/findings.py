@@ -20,12 +20,16 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """`about` is the object, as kind/name; `message` is a sentence about this very case."""
+    """`about` is the object, as kind/name; `message` is about this very case.
+
+    Where it is about `pods`, so many, the message is about one of them.
+    """
 
     reason: RunReason
     about: str
     message: str
     said: tuple[Said, ...] = ()
+    pods: int = 0
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -61,6 +65,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     reason: RunReason
     about: str
     message: str
+    pods: int
     meaning: str
     step: Step
     next: Actor
@@ -82,10 +87,26 @@ def worst(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda f: f.rank)
 
 
+def merged(findings: Sequence[Finding], about: str) -> list[Finding]:
+    """Findings about parts of one object, as findings about that object, where they say the same of all."""
+    found: list[Finding] = []
+    for reason in dict.fromkeys(f.reason for f in findings):
+        same = [f for f in findings if f.reason is reason]
+        if len(same) > 1 and (all(f.pods for f in same) or len({f.message for f in same}) == 1):
+            said = quotes(s for f in same for s in f.said)
+            same = [Finding(reason, about, same[0].message, said, sum(f.pods for f in same))]
+        found += same
+    return found
+
+
 def quotes(found: Iterable[Said]) -> tuple[Said, ...]:
     """Each once, and not too many."""
     kept = list(dict.fromkeys(Said(s.by, s.text.strip()[:QUOTED]) for s in found if s.text.strip()))
     return tuple(kept[:QUOTES])
+
+
+def counted(pods: int) -> str:
+    return f"{pods} pod" if pods == 1 else f"{pods} pods"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -7,7 +7,7 @@ from grove.api.conditions import ConditionType
 from grove.api.podgang import PodGang
 from grove.api.pods import Pod
 from grove.api.reasons import RunReason
-from grove.plan.explain.findings import Finding, listed
+from grove.plan.explain.findings import Finding, counted, listed
 from grove.plan.explain.observed import Expected, Observed
 from grove.plan.gates import holds
 from grove.plan.pod_counts import is_apart
@@ -28,7 +28,7 @@ def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[
     others = [g.name for p in gated for g in p.spec.scheduling_gates if own is not None and g.name != own]
     found = _held_by_us(expected, ours, gang, seen) if ours else []
     if others:
-        message = f"{len(gated)} pods have the gate {listed(list(dict.fromkeys(others)))}"
+        message = f"{counted(len(gated))} behind the gate {listed(list(dict.fromkeys(others)))}"
         found.append(Finding(RunReason.HELD_BY_OTHER_GATE, about, message))
     return found
 
@@ -48,9 +48,9 @@ def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Ob
         message = f"the base gang {base} is not scheduled"
         return [Finding(RunReason.WAITING_FOR_BASE_GANG, about, message)]
     if not holds(gang, ConditionType.SCHEDULED) and all(is_apart(p, expected.minimum) for p in pods):
-        message = f"{len(pods)} pods wait until PodGang {name} has its minimum on nodes"
+        message = f"{counted(len(pods))}, until PodGang {name} has its minimum on nodes"
         return [Finding(RunReason.WAITING_FOR_MINIMUM, about, message)]
-    return [Finding(RunReason.WAITING_FOR_GATES, about, f"{len(pods)} pods")]
+    return [Finding(RunReason.WAITING_FOR_GATES, about, counted(len(pods)))]
 
 
 def _lacking(gang: PodGang, seen: Observed) -> str:
@@ -61,10 +61,9 @@ def _lacking(gang: PodGang, seen: Observed) -> str:
         missing = wanted - sum(map(is_present, seen.pods_of.get(group.name, ())))
         if missing > 0:
             lacking.append(f"{missing} of {group.name}")
-    name = gang.metadata.name
     if lacking:
-        return f"PodGang {name} still lacks pods: {listed(lacking)}"
-    return f"all pods of PodGang {name} exist, and it does not name them yet"
+        return f"pods are still lacking: {listed(lacking)}"
+    return "all pods exist, and the gang does not name them yet"
 
 
 def _made_for_others(pods: Sequence[Pod], gang: PodGang) -> list[Pod]:

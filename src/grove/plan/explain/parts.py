@@ -8,7 +8,7 @@ from grove.api.meta import LastError
 from grove.api.podgang import PodGang
 from grove.api.pods import Pod
 from grove.api.reasons import RunReason
-from grove.plan.explain.findings import Finding, Said, listed, quotes
+from grove.plan.explain.findings import Finding, Said, counted, listed, quotes
 from grove.plan.explain.gates import held_back
 from grove.plan.explain.observed import Expected, Observed, is_invalid
 from grove.plan.explain.pods import dead_pods, gathered, trouble
@@ -87,7 +87,8 @@ def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Findin
     gated = [p for p in present if p.spec.scheduling_gates]
     found: list[Finding] = []
     if not only or gated:
-        found += _pod_errors(about, clique.status.last_errors if clique.status is not None else [])
+        errors = clique.status.last_errors if clique.status is not None else []
+        found += _pod_errors(about, errors, f"{len(present)} of {expected.wanted} pods exist")
     if not only:
         found += _missing(about, expected, pods, len(present), refused=bool(found))
     found += held_back(expected, gated, seen)
@@ -97,7 +98,7 @@ def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Findin
 
 def terminating(about: str, pods: int, finalizers: Sequence[str]) -> Finding:
     held = f"; finalizers: {listed(finalizers)}" if finalizers else ""
-    return Finding(RunReason.TERMINATING, about, f"{pods} pods are left{held}")
+    return Finding(RunReason.TERMINATING, about, f"with {counted(pods)} left{held}")
 
 
 def _missing(
@@ -135,11 +136,11 @@ def _errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
     if not errors:
         return []
     said = quotes(Said("API server", e.description) for e in errors)
-    message = ", ".join(dict.fromkeys(e.code for e in errors))
+    message = f"it is not complete; {', '.join(dict.fromkeys(e.code for e in errors))}"
     return [Finding(RunReason.PARTS_REFUSED_BY_SERVER, about, message, said)]
 
 
-def _pod_errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
+def _pod_errors(about: str, errors: Sequence[LastError], exist: str) -> list[Finding]:
     found: list[Finding] = []
     for error in errors:
         reason = _CLIQUE_ERRORS.get(error.code, RunReason.PODS_REFUSED_BY_SERVER)
@@ -149,5 +150,6 @@ def _pod_errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
             ]
             who = "API server" if reason is RunReason.PODS_REFUSED_BY_SERVER else "backend"
             said = quotes(Said(who, e.description) for e in same)
-            found.append(Finding(reason, about, ", ".join(dict.fromkeys(e.code for e in same)), said))
+            codes = ", ".join(dict.fromkeys(e.code for e in same))
+            found.append(Finding(reason, about, f"{exist}; {codes}", said))
     return found

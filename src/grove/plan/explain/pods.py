@@ -66,26 +66,32 @@ def gathered(troubles: Sequence[Trouble], about: str) -> list[Finding]:
     found: list[Finding] = []
     for reason in dict.fromkeys(t.reason for t in troubles):
         same = [t for t in troubles if t.reason is reason]
-        first = f"pod {same[0].pod.metadata.name} {same[0].detail}"
-        message = f"{len(same)} pods; {first}" if len(same) > 1 else first
-        found.append(Finding(reason, about, message, quotes(s for t in same for s in t.said)))
+        message = f"{same[0].pod.metadata.name} {same[0].detail}"
+        found.append(Finding(reason, about, message, quotes(s for t in same for s in t.said), len(same)))
     return found
 
 
 def _without_node(pod: Pod, seen: Observed) -> Trouble:
     name = pod.metadata.name or ""
     scheduler = pod.spec.scheduler_name or "default-scheduler"
-    said: list[Said] = []
-    found = condition(pod, "PodScheduled")
-    if found is not None and found.status == "False" and found.reason != "SchedulingGated":
-        said.append(Said(scheduler, found.message or found.reason or ""))
-    else:
-        said += seen.said_about("Pod", name, "FailedScheduling")
     gang = pod.metadata.labels.get(labels.POD_GANG, "")
-    said += [*_said_of_gang(gang, seen), *seen.said_about_gang(gang)]
+    said = (
+        _said_of_pod(pod, scheduler)
+        or seen.said_about("Pod", name, "FailedScheduling")
+        or _said_of_gang(gang, seen)
+        or seen.said_about_gang(gang)
+    )
     if said:
         return Trouble(pod, RunReason.UNSCHEDULABLE, "has no node", tuple(said))
     return Trouble(pod, RunReason.WAITING_FOR_SCHEDULER, f"is for {scheduler}, which has not answered yet")
+
+
+def _said_of_pod(pod: Pod, scheduler: str) -> list[Said]:
+    """SchedulingGated is the server's word, and stays until the scheduler has its say."""
+    found = condition(pod, "PodScheduled")
+    if found is None or found.status != "False" or found.reason == "SchedulingGated":
+        return []
+    return [Said(scheduler, found.message or found.reason or "")]
 
 
 def _said_of_gang(gang: str, seen: Observed) -> list[Said]:
@@ -143,8 +149,8 @@ def _how_it_crashes(containers: Sequence[ContainerStatus]) -> str:
         if ended is not None and ended.exit_code != 0:
             why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
             times = f"{status.restart_count} restart{'' if status.restart_count == 1 else 's'}"
-            return f"container {status.name} exits with code {ended.exit_code}{why}, {times}"
-    return "a container exits with an error"
+            return f"crashes: container {status.name} exits with code {ended.exit_code}{why}, {times}"
+    return "crashes: a container exits with an error"
 
 
 def _how_it_ended(pod: Pod) -> str:

@@ -1,0 +1,198 @@
+"""What `grove explain` reads of a cluster: a set with all its parts, once, or anew after every change."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, labels
+from grove.api.events import Event
+from grove.api.pods import Pod
+from grove.cli.output import CommandError, Exit
+from grove.plan.explain import Explanation, Kind, Observed, Target, explain
+from grove.runtime.client import Client
+from grove.runtime.collection import Collection
+from grove.runtime.errors import Forbidden, NotFound
+from grove.runtime.events import EVENTS
+from grove.runtime.informer import Informer
+from grove.runtime.objects import ObjectKey, Resource, ResourceType
+from grove.schedulers.registry import installed
+
+PODS = Resource("", "v1", "pods", "Pod")
+WARNINGS = "type=Warning"
+
+# What happens together is told once.
+GATHER = 0.1
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is asked about, and the set that it belongs to."""
+
+    target: Target
+    namespace: str
+    pcs: str
+
+
+@dataclass(frozen=True)
+class _Kind:
+    kind: Kind
+    resource: ResourceType
+    spellings: set[str]
+    decode: Callable[[bytes], Any]
+
+
+# In the order in which a bare name is looked for.
+KINDS = (
+    _Kind(
+        "PodCliqueSet",
+        PodCliqueSet.resource,
+        {"set", *PodCliqueSet.resource.spellings},
+        PodCliqueSet.from_json,
+    ),
+    _Kind("PodGang", PodGang.resource, {"gang", *PodGang.resource.spellings}, PodGang.from_json),
+    _Kind(
+        "PodCliqueScalingGroup",
+        PodCliqueScalingGroup.resource,
+        {"group", *PodCliqueScalingGroup.resource.spellings},
+        PodCliqueScalingGroup.from_json,
+    ),
+    _Kind("PodClique", PodClique.resource, {"clique", *PodClique.resource.spellings}, PodClique.from_json),
+    _Kind("Pod", PODS, {"pod", "pods", "po"}, msgspec.json.Decoder(Pod).decode),
+)
+
+
+async def find_subject(client: Client, namespace: str, text: str) -> Subject:
+    """Raises CommandError when there is nothing of that name, or it is not Grove's."""
+    spelling, _, name = text.rpartition("/")
+    kinds = [k for k in KINDS if not spelling or spelling.lower() in k.spellings]
+    if not kinds:
+        known = "pcs, pg, pcsg, pclq or pod"
+        raise CommandError(f"there is no kind {spelling!r} to explain", f"write {known}", Exit.USAGE)
+    for kind in kinds:
+        try:
+            found = await Collection(client, kind.resource, kind.decode).get(ObjectKey(namespace, name))
+        except NotFound:
+            continue
+        pcs = name if kind.kind == "PodCliqueSet" else found.metadata.labels.get(labels.PART_OF, "")
+        if kind.kind == "Pod" and labels.POD_CLIQUE not in found.metadata.labels:
+            raise CommandError(f"pod {namespace}/{name} is not Grove's", f"try: kubectl describe pod {name}")
+        return Subject(Target(kind.kind, name), namespace, pcs)
+    looked_for = kinds[0].kind if len(kinds) == 1 else "set, gang, scaling group, clique or pod"
+    raise CommandError(
+        f"there is no {looked_for} {name!r} in the namespace {namespace}",
+        "name another with -n NAMESPACE; `kubectl get pcs -A` lists all sets",
+    )
+
+
+async def answers_of(client: Client, subject: Subject, *, watch: bool = False) -> AsyncIterator[Explanation]:
+    """The answer; with `watch`, each one that differs from the one before. Raises CommandError when it is gone."""
+    last = explain(await read(client, subject))
+    yield last
+    if not watch:
+        return
+    async for seen in follow(client, subject):
+        if not _is_there(seen):
+            raise CommandError(f"{seen.target} was deleted")
+        answer = explain(seen)
+        if answer != last:
+            yield answer
+        last = answer
+
+
+async def read(client: Client, subject: Subject) -> Observed:
+    """As of now. Without events, if these may not be read."""
+    found: dict[str, list[Any]] = {}
+    for what, query in _queries(subject).items():
+        try:
+            listing = await Collection(client, query.resource, query.decode).list(
+                subject.namespace, labels=query.labels, fields=query.fields
+            )
+        except Forbidden as e:
+            if query.resource is not EVENTS:
+                raise
+            sys.stderr.write(f"note: events are left out: {e}\n")
+            continue
+        found[what] = list(listing.items)
+    return _observed(subject, found)
+
+
+async def follow(client: Client, subject: Subject) -> AsyncIterator[Observed]:
+    """After every change, for ever. Driven by watches; changes that come together are seen together."""
+    changed = asyncio.Event()
+    informers: dict[str, Informer[Any]] = {
+        what: Informer(
+            client, q.resource, q.decode, namespace=subject.namespace, labels=q.labels, fields=q.fields
+        )
+        for what, q in _queries(subject).items()
+    }
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(i.run()) for i in informers.values()]
+        try:
+            for what, informer in informers.items():
+                informer.cache.subscribe(lambda change: changed.set())
+                if what != "events":
+                    await informer.synced.wait()
+            while True:
+                await changed.wait()
+                await asyncio.sleep(GATHER)
+                changed.clear()
+                yield _observed(subject, {what: list(i.cache) for what, i in informers.items()})
+        finally:
+            for task in running:
+                task.cancel()
+
+
+@dataclass(frozen=True)
+class _Query:
+    resource: ResourceType
+    decode: Callable[[bytes], Any]
+    labels: str = ""
+    fields: str = ""
+
+
+def _queries(subject: Subject) -> dict[str, _Query]:
+    """By the field of `Observed` that each is for."""
+    parts = labels.selector(labels.of_set(subject.pcs))
+    sets, gangs, groups, cliques, pods = KINDS
+    return {
+        "sets": _Query(sets.resource, sets.decode, fields=f"metadata.name={subject.pcs}"),
+        "groups": _Query(groups.resource, groups.decode, labels=parts),
+        "gangs": _Query(gangs.resource, gangs.decode, labels=parts),
+        "cliques": _Query(cliques.resource, cliques.decode, labels=parts),
+        "pods": _Query(pods.resource, pods.decode, labels=parts),
+        "events": _Query(EVENTS, msgspec.json.Decoder(Event).decode, fields=WARNINGS),
+    }
+
+
+def _observed(subject: Subject, found: Mapping[str, list[Any]]) -> Observed:
+    parts = {
+        what: sorted(objects, key=lambda o: o.metadata.name or "")
+        for what, objects in found.items()
+        if what != "sets"
+    }
+    pcs = next((s for s in found["sets"] if s.metadata.name == subject.pcs), None)
+    return Observed(subject.target, pcs, **parts, gates=_gates())
+
+
+def _gates() -> dict[str, str]:
+    """Of the backends that are installed here; those of the operator may be others."""
+    return {b.name: b.gate for b in (make({}) for make in installed().values())}
+
+
+def _is_there(seen: Observed) -> bool:
+    name = seen.target.name
+    match seen.target.kind:
+        case "PodCliqueSet":
+            return seen.pcs is not None
+        case "PodGang":
+            return name in seen.gang_of
+        case "PodCliqueScalingGroup":
+            return name in seen.group_of
+        case "PodClique":
+            return name in seen.clique_of
+        case "Pod":
+            return any(p.metadata.name == name for p in seen.pods)
