@@ -3,7 +3,8 @@
     request = overhead + max over time of what runs at once
 
 Init containers run one after the other, before the containers; one that restarts always stays beside all that follow.
-A container that has a limit and no request is given its limit as request, as the API server does.
+A container that has a limit and no request is given its limit as request, as the API server does. What the pod as a whole
+requests (`spec.resources`) stands in place of the sums.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,7 +34,8 @@ def pod_requests(pod_spec: Raw) -> Requests:
         else:
             peak = _larger(peak, total([running, _of(container)]))
     running = total([running, *(_of(c) for c in spec.containers)])
-    return total([_larger(peak, running), _amounts(spec.overhead or {})])
+    needed = _larger(peak, running) | _of(spec)
+    return total([needed, _amounts(spec.overhead or {})])
 
 
 def total(parts: Iterable[Mapping[str, Fraction]]) -> Requests:
@@ -57,8 +59,8 @@ def _quantity(amount: Fraction) -> str:
     return str(amount.numerator) if amount.denominator == 1 else f"{ceil(amount * 1000)}m"
 
 
-def _of(container: "_Container") -> Requests:
-    resources = container.resources or _Resources()
+def _of(part: "_Container | _PodSpec") -> Requests:
+    resources = part.resources or _Resources()
     return _amounts((resources.limits or {}) | (resources.requests or {}))
 
 
@@ -84,3 +86,4 @@ class _PodSpec(msgspec.Struct, rename="camel"):
     containers: list[_Container] = []
     init_containers: list[_Container] | None = None
     overhead: dict[str, str | int | float] | None = None
+    resources: _Resources | None = None

@@ -41,6 +41,10 @@ def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
             {"cpu": "5"},
         ),
         ({"containers": [container(cpu="1")], "overhead": {"cpu": "250m"}}, {"cpu": "1250m"}),
+        (
+            {"containers": [container(cpu="1", memory="1")], "resources": {"requests": {"cpu": "3"}}},
+            {"cpu": "3", "memory": "1"},
+        ),
     ],
 )
 def test_what_a_pod_asks_for(spec: Any, asked: dict[str, str]) -> None:
