@@ -3,8 +3,8 @@
     request = overhead + max over time of what runs at once
 
 Init containers run one after the other, before the containers; one that restarts always stays beside all that follow.
-A container that has a limit and no request is given its limit as request, as the API server does. What the pod as a whole
-requests (`spec.resources`) stands in place of the sums.
+A container that has a limit and no request is given its limit as request, as the API server does. What the pod as a
+whole requests (`spec.resources`) stands in place of the sums.
 """
 
 from collections.abc import Iterable, Mapping
