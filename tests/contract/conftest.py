@@ -21,6 +21,18 @@ from grove.sandbox.http import serve
 from tests.contract.api import Answer, Api
 from tests.contract.objects import CRDS, WIDGET_CRD
 
+# Where the embedded server is known to fall short; docs/embedded-cluster.md tells users. Strict: a case that
+# begins to pass must leave this list.
+KNOWN_DIFFERENCES = {
+    "test_a_rule_of_unbounded_cost_is_refused[embedded]": "the cost of CEL rules is not estimated",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if reason := KNOWN_DIFFERENCES.get(item.name):
+            item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+
 
 @pytest.fixture(scope="session")
 def control_plane(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:

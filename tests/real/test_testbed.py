@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from grove_testbed.access import IDENTITIES
 from grove_testbed.accounting import Request, RequestCounter
-from grove_testbed.cluster import IDENTITIES, Cluster, KubectlError
+from grove_testbed.cluster import Cluster, KubectlError
 
 pytestmark = pytest.mark.real
 

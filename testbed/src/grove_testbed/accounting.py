@@ -15,7 +15,8 @@ from typing import Any
 
 import orjson
 
-from grove_testbed.cluster import IDENTITIES, Cluster
+from grove_testbed.access import IDENTITIES
+from grove_testbed.cluster import Cluster
 
 _WHO = {user: who for who, (user, _) in IDENTITIES.items()}
 

@@ -22,28 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from grove_testbed import flags
+from grove_testbed.access import IDENTITIES, write_access
 from grove_testbed.build import built
 from grove_testbed.components import DEFAULT_K8S, PROGRAMS, Component, component
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
 from grove_testbed.schedulers import SCHEDULERS, Surroundings
-
-OPERATOR = "system:serviceaccount:grove-system:grove-operator"
-
-# who -> (user name, groups). The operator's token stands for its service account, so RBAC rules that name
-# the service account apply to it; the user has no rights but those a test gives.
-IDENTITIES: dict[str, tuple[str, Sequence[str]]] = {
-    "admin": ("admin", ("system:masters",)),
-    "operator": (OPERATOR, ("system:serviceaccounts", "system:serviceaccounts:grove-system")),
-    "user": ("user", ()),
-    "controller-manager": ("system:kube-controller-manager", ("system:masters",)),
-    "scheduler": ("system:kube-scheduler", ()),
-    "other-scheduler": ("other-scheduler", ("system:masters",)),
-    "kubelet": ("kubelet", ("system:masters",)),
-}
 
 # Counts requests by verb, resource and client; see ``accounting``.
 AUDIT_POLICY = """\
@@ -241,7 +226,10 @@ class Cluster:
         )
         cluster.logs.mkdir()
         write_certificates(cluster.folder)
-        cluster._write_configuration()
+        write_access(cluster.folder, cluster.url, cluster.tokens)
+        (cluster.folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
+        scheduler = flags.SCHEDULER_CONFIG.format(kubeconfig=cluster.kubeconfig("scheduler"))
+        (cluster.folder / "scheduler.yaml").write_text(scheduler)
         return cluster
 
     def _start(
@@ -259,29 +247,6 @@ class Cluster:
         with urllib.request.urlopen(url, data=json.dumps(body).encode(), timeout=10) as answer:
             result: dict[str, Any] = json.load(answer)
             return result
-
-    def _write_configuration(self) -> None:
-        rows = []
-        for who, (user, groups) in IDENTITIES.items():
-            rows.append(",".join([self.tokens[who], user, who, f'"{",".join(groups)}"']))
-            self.kubeconfig(who).write_text(self._kubeconfig_text(who))
-        (self.folder / "tokens.csv").write_text("\n".join(rows) + "\n")
-        (self.folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
-        config = flags.SCHEDULER_CONFIG.format(kubeconfig=self.kubeconfig("scheduler"))
-        (self.folder / "scheduler.yaml").write_text(config)
-
-    def _kubeconfig_text(self, who: str) -> str:
-        server = {"server": self.url, "certificate-authority": str(self.ca_file)}
-        return yaml.safe_dump(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "testbed",
-                "clusters": [{"name": "testbed", "cluster": server}],
-                "users": [{"name": who, "user": {"token": self.tokens[who]}}],
-                "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": who}}],
-            }
-        )
 
 
 def _wanted(program: str, k8s: str) -> Component:
