@@ -8,7 +8,7 @@ from grove.cli.operator import ContextOption, KubeconfigOption
 from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data
 
 if TYPE_CHECKING:
-    from grove.plan.explain import Explanation
+    from grove.plan.explain import Explanation, Observed
     from grove.runtime.kubeconfig import Cluster
 
 NameArgument = Annotated[
@@ -72,16 +72,24 @@ async def _answer(
     answers: "list[Explanation]",
 ) -> None:
     """Prints answers and notes them: one, or as many as there are until interrupted."""
-    from grove.cli.explain_cluster import answers_of, find_subject
+    from grove.cli.explain_cluster import find_subject, follow, read
+    from grove.plan import explain as plan
     from grove.runtime.client import Client
     from grove.runtime.http import HttpTransport
+
+    def tell(seen: "Observed") -> None:
+        found = plan.explain(seen)
+        if not answers or found != answers[-1]:
+            _print(found, output, again=bool(answers))
+            answers.append(found)
 
     client = Client(HttpTransport(cluster, user_agent="grove-explain"), field_manager="grove-explain")
     try:
         subject = await find_subject(client, namespace, name)
-        async for found in answers_of(client, subject, watch=watch):
-            _print(found, output, again=bool(answers))
-            answers.append(found)
+        tell(await read(client, subject))
+        if watch:
+            await follow(client, subject, tell)
+            raise CommandError(f"{subject.target} was deleted")
     finally:
         await client.close()
 

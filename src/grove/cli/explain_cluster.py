@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, l
 from grove.api.events import Event
 from grove.api.pods import Pod
 from grove.cli.output import CommandError, Exit
-from grove.plan.explain import Explanation, Kind, Observed, Target, explain
+from grove.plan.explain import Kind, Observed, Target
 from grove.runtime.client import Client
 from grove.runtime.collection import Collection
 from grove.runtime.errors import Forbidden, NotFound
@@ -88,21 +88,6 @@ async def find_subject(client: Client, namespace: str, text: str) -> Subject:
     )
 
 
-async def answers_of(client: Client, subject: Subject, *, watch: bool = False) -> AsyncIterator[Explanation]:
-    """The answer; with `watch`, each one that differs from the one before. Raises CommandError when it is gone."""
-    last = explain(await read(client, subject))
-    yield last
-    if not watch:
-        return
-    async for seen in follow(client, subject):
-        if not _is_there(seen):
-            raise CommandError(f"{seen.target} was deleted")
-        answer = explain(seen)
-        if answer != last:
-            yield answer
-        last = answer
-
-
 async def read(client: Client, subject: Subject) -> Observed:
     """As of now. Without events, if these may not be read."""
     found: dict[str, list[Any]] = {}
@@ -120,9 +105,8 @@ async def read(client: Client, subject: Subject) -> Observed:
     return _observed(subject, found)
 
 
-async def follow(client: Client, subject: Subject) -> AsyncIterator[Observed]:
-    """After every change, for ever. Driven by watches; changes that come together are seen together."""
-    changed = asyncio.Event()
+async def follow(client: Client, subject: Subject, tell: Callable[[Observed], None]) -> None:
+    """Tells after every change what is there, until the subject is gone. Driven by watches alone."""
     informers: dict[str, Informer[Any]] = {
         what: Informer(
             client, q.resource, q.decode, namespace=subject.namespace, labels=q.labels, fields=q.fields
@@ -133,17 +117,28 @@ async def follow(client: Client, subject: Subject) -> AsyncIterator[Observed]:
         running = [group.create_task(i.run()) for i in informers.values()]
         try:
             for what, informer in informers.items():
-                informer.cache.subscribe(lambda change: changed.set())
                 if what != "events":
                     await informer.synced.wait()
-            while True:
-                await changed.wait()
-                await asyncio.sleep(GATHER)
-                changed.clear()
-                yield _observed(subject, {what: list(i.cache) for what, i in informers.items()})
+            await _tell_changes(subject, informers, tell)
         finally:
             for task in running:
                 task.cancel()
+
+
+async def _tell_changes(
+    subject: Subject, informers: Mapping[str, Informer[Any]], tell: Callable[[Observed], None]
+) -> None:
+    changed = asyncio.Event()
+    for informer in informers.values():
+        informer.cache.subscribe(lambda change: changed.set())
+    while True:
+        await changed.wait()
+        await asyncio.sleep(GATHER)
+        changed.clear()
+        seen = _observed(subject, {what: list(i.cache) for what, i in informers.items()})
+        if not _is_there(seen):
+            return
+        tell(seen)
 
 
 @dataclass(frozen=True)
