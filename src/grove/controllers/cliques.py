@@ -28,6 +28,7 @@ from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gates import plan_gates
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
+from grove.plan.pod_state import is_present
 from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
@@ -35,7 +36,7 @@ from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
-from grove.schedulers.backend import Backend, Dialects, Links, Refusal, Splits, dialect_of
+from grove.schedulers.backend import Attempts, Backend, Dialects, Links, Refusal, Splits, dialect_of
 
 log = structlog.get_logger(__name__)
 
@@ -117,6 +118,12 @@ class CliqueController:
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
+        if gang is not None and isinstance(backend, Attempts):
+            if any(backend.given_up(gang, p) for p in pods):
+                return []  # the gang is told by the same event, and tells us
+            outdated = [p for p in pods if is_present(p) and backend.outdated(gang, p)]
+            if outdated:
+                return await self._delete(clique, outdated)
         apart_from = _apart_from(clique, gang, backend)
         plan = plan_pods(
             clique.spec.replicas,
@@ -150,7 +157,9 @@ class CliqueController:
         if KIND not in self._world.companions:
             return []
         indices = {i for p in pods if (i := pod_index(p)) is not None} | set(range(clique.spec.replicas))
-        claims = clique_claims(shape, clique, sorted(indices), self._claims.templates(shape))
+        claims = clique_claims(
+            shape, clique, sorted(indices), self._claims.templates(shape), self._claims.tags(shape)
+        )
         return await self._claims.keep(claims, uid_of(clique), "ERR_SYNC_PCLQ_RESOURCE_CLAIM")
 
     def _note_replacements(self, clique: PodClique, plan: PodPlan) -> None:

@@ -21,7 +21,8 @@ class Replacements:
         passed = self._clock() - last
         if count == 0 or passed >= FORGOTTEN_AFTER:
             return 0.0
-        return max(0.0, min(FIRST * 2.0 ** (count - 1), LONGEST) - passed)
+        left = min(FIRST * 2.0 ** (count - 1), LONGEST) - passed
+        return left if left > A_MOMENT else 0.0
 
     def note(self, clique: str) -> None:
         """A replacement was made."""
@@ -36,3 +37,5 @@ class Replacements:
 FIRST = 10.0
 LONGEST = 300.0
 FORGOTTEN_AFTER = 600.0
+# Timers may come a rounding error early.
+A_MOMENT = 0.001

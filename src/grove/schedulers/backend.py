@@ -219,6 +219,13 @@ class Annotates(Protocol):
 
 
 @runtime_checkable
+class TagsClaims(Protocol):
+    def claim_labels(self, pcs: PodCliqueSet) -> Mapping[str, str]:
+        """Labels without which this scheduler does not let the pods of a set use the resource claims that they share."""
+        ...
+
+
+@runtime_checkable
 class Promises(Protocol):
     def shortfall(self, gang: PodGang, served: Served) -> str:
         """What the gang asks for and this cluster cannot promise; empty when all is promised."""
@@ -279,4 +286,20 @@ class Links(Protocol):
 
         Servers drop fields of features that are switched off, in silence. Such a pod keeps its gate.
         """
+        ...
+
+
+@runtime_checkable
+class Attempts(Protocol):
+    """For a scheduler that gives up: pods that follow need another dialect than those that it gave up."""
+
+    def given_up(self, gang: PodGang, pod: Pod) -> bool:
+        """Whether the gang has to take this pod in before it is deleted: its end calls for a new dialect.
+
+        Pods of its clique are neither made nor deleted until the gang has one.
+        """
+        ...
+
+    def outdated(self, gang: PodGang, pod: Pod) -> bool:
+        """Whether a pod belongs to an earlier dialect and will never be placed. It is deleted and made anew."""
         ...
