@@ -38,12 +38,16 @@ def run() -> None:
 @app.command("build")
 def build_command(
     names: Annotated[
-        list[str], typer.Argument(help="programs or groups, each with @VERSION if not the newest")
-    ],
+        list[str] | None, typer.Argument(help="programs or groups, NAME or NAME@VERSION; none means all")
+    ] = None,
+    k8s: Annotated[
+        str, typer.Option(help="Kubernetes minor version, where none is named")
+    ] = components.DEFAULT_K8S,
 ) -> None:
-    """Compile what is missing from the cache: `build control-plane@1.36 kube-scheduler`."""
-    for spec in names:
-        for component in components.select(spec):
+    """Compile what is missing from the cache: `build control-plane@1.36 volcano`, or `build` for everything."""
+    for spec in names or components.GROUPS:
+        wanted = f"{spec}@{k8s}" if components.is_kubernetes(spec) else spec
+        for component in components.select(wanted):
             _build(component)
 
 

@@ -114,6 +114,12 @@ def select(spec: str) -> list[Component]:
     return [component(program, "" if PROGRAMS[program][0] == "etcd" else version) for program in GROUPS[name]]
 
 
+def is_kubernetes(spec: str) -> bool:
+    """Does this name, without a version, mean something that Kubernetes' version decides?"""
+    programs = GROUPS.get(spec, (spec,))
+    return any(PROGRAMS.get(program, ("",))[0] == "kubernetes" for program in programs)
+
+
 def everything() -> list[Component]:
     return [component(name, version) for name in PROGRAMS for version in versions(name)]
 
