@@ -16,12 +16,12 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.topology import ClusterTopologyBinding
 from grove.cli.output import CommandError, Exit
 from grove.plan import startup
-from grove.plan.claims import TemplateRef, external_templates
+from grove.plan.claims import NO_TAGS, TemplateRef, external_templates
 from grove.plan.draft import PodDraft
 from grove.plan.gangs import topology_name
 from grove.plan.render import Scheduling, Sizes, render
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Backend, Probes, Refusal, Served, Validates
+from grove.schedulers.backend import Backend, Probes, Refusal, Served, TagsClaims, Validates
 from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
 
 Json = dict[str, Any]
@@ -70,7 +70,8 @@ class Offline:
         def objects(gang: PodGang) -> list[Json]:
             return [o.owned_by(gang) for o in backend.translate(gang, _everything(backend))]
 
-        return Scheduling(selection.settings(self._topology(shape)), draft, objects)
+        tags = backend.claim_labels(shape.pcs) if isinstance(backend, TagsClaims) else NO_TAGS
+        return Scheduling(selection.settings(self._topology(shape)), draft, objects, tags)
 
     def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled

@@ -8,10 +8,11 @@ import orjson
 from grove.controllers.apply import Applier
 from grove.controllers.deletion import delete_all
 from grove.controllers.world import World
-from grove.plan.claims import TemplateRef, external_templates
+from grove.plan.claims import NO_TAGS, Tags, TemplateRef, external_templates
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.objects import ObjectKey
+from grove.schedulers.backend import TagsClaims
 
 Json = dict[str, Any]
 KIND = "ResourceClaim"
@@ -41,6 +42,11 @@ class Claims:
             if known is not None:
                 found[reference] = orjson.loads(known.body)["spec"]["spec"]
         return found
+
+    def tags(self, shape: Shape) -> Tags:
+        """Labels that the set's backend wants on its claims."""
+        backend = self._world.registry.select(shape).backend
+        return backend.claim_labels(shape.pcs) if isinstance(backend, TagsClaims) else NO_TAGS
 
     def missing(self, shape: Shape) -> list[tuple[str, Exception]]:
         known = self.templates(shape)

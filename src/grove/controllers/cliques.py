@@ -118,7 +118,7 @@ class CliqueController:
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
-        if gang is not None and isinstance(backend, Attempts):
+        if gang is not None and backend is not None and isinstance(backend, Attempts):
             if any(backend.given_up(gang, p) for p in pods):
                 return []  # the gang is told by the same event, and tells us
             outdated = [p for p in pods if is_present(p) and backend.outdated(gang, p)]

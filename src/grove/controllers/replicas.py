@@ -176,7 +176,7 @@ class ReplicaController:
         found = [headless_service(shape, i), *autoscalers(shape, i)]
         if self._world.configuration.network.auto_mnnvl_enabled:
             found += compute_domains(shape, i)
-        found += replica_claims(shape, i, self._claims.templates(shape))
+        found += replica_claims(shape, i, self._claims.templates(shape), self._claims.tags(shape))
         return [o for o in found if o["kind"] in self._world.companions]
 
     def _gang_body(self, gang: PodGang) -> bytes:

@@ -99,7 +99,7 @@ class ScalingGroupController:
         async def delete(clique: PodClique) -> None:
             await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
 
-        claims = group_claims(shape, group, self._claims.templates(shape))
+        claims = group_claims(shape, group, self._claims.templates(shape), self._claims.tags(shape))
         kept = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
         made = await for_each(wanted, ensure)
         expected = {key_of(c) for c in wanted}

@@ -103,7 +103,10 @@ class SetController:
         """What all replicas share: access for ordered starts, and shared claims."""
         wanted = [
             o
-            for o in (*access(shape), *set_claims(shape, self._claims.templates(shape)))
+            for o in (
+                *access(shape),
+                *set_claims(shape, self._claims.templates(shape), self._claims.tags(shape)),
+            )
             if o["kind"] in self._world.companions
         ]
 

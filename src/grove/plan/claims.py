@@ -11,6 +11,7 @@ template was not found is not made.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -37,6 +38,11 @@ Templates = Mapping[TemplateRef, Json]
 """What was found in the cluster: the `spec.spec` of ResourceClaimTemplates, which is the spec of their claims."""
 
 
+Tags = Mapping[str, str]
+"""Labels that the scheduler of the pods wants to see on their claims."""
+NO_TAGS: Tags = MappingProxyType({})
+
+
 def external_templates(shape: Shape) -> list[TemplateRef]:
     """The ResourceClaimTemplates of the cluster that the set refers to."""
     template = shape.pcs.spec.template
@@ -47,23 +53,26 @@ def external_templates(shape: Shape) -> list[TemplateRef]:
     return sorted({_reference(shape, e) for level in levels for e in level if not _is_own(e, own)})
 
 
-def set_claims(shape: Shape, templates: Templates) -> list[Json]:
+def set_claims(shape: Shape, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
     """The claims that all replicas of the set share."""
-    return _Level(shape, shape.name, shape.owner, {}, templates).shared(
+    return _Level(shape, shape.name, shape.owner, tags, templates).shared(
         shape.pcs.spec.template.resource_sharing
     )
 
 
-def replica_claims(shape: Shape, i: int, templates: Templates) -> list[Json]:
+def replica_claims(shape: Shape, i: int, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
     """The claims of replica i of the set."""
     entries = shape.pcs.spec.template.resource_sharing
-    return _Level(shape, shape.name, shape.owner, {}, templates).of_replica(entries, labels.REPLICA_INDEX, i)
+    level = _Level(shape, shape.name, shape.owner, tags, templates)
+    return level.of_replica(entries, labels.REPLICA_INDEX, i)
 
 
-def group_claims(shape: Shape, group: PodCliqueScalingGroup, templates: Templates) -> list[Json]:
+def group_claims(
+    shape: Shape, group: PodCliqueScalingGroup, templates: Templates, tags: Tags = NO_TAGS
+) -> list[Json]:
     """The claims of a scaling group and of each of its copies."""
     name = group.metadata.name or ""
-    own = {labels.SCALING_GROUP: name}
+    own = {**tags, labels.SCALING_GROUP: name}
     level = _Level(shape, name, owner_reference(group), own, templates)
     entries = _group_template(shape, group).template.resource_sharing
     copies = [
@@ -75,11 +84,11 @@ def group_claims(shape: Shape, group: PodCliqueScalingGroup, templates: Template
 
 
 def clique_claims(
-    shape: Shape, clique: PodClique, indices: Iterable[int], templates: Templates
+    shape: Shape, clique: PodClique, indices: Iterable[int], templates: Templates, tags: Tags = NO_TAGS
 ) -> list[Json]:
     """The claims of a clique and of each of its pods; `indices` are those of the pods that exist or should."""
     name = clique.metadata.name or ""
-    level = _Level(shape, name, owner_reference(clique), {labels.POD_CLIQUE: name}, templates)
+    level = _Level(shape, name, owner_reference(clique), {**tags, labels.POD_CLIQUE: name}, templates)
     entries = place_of(shape, clique).clique.resource_sharing
     pods = [claim for p in indices for claim in level.of_replica(entries, labels.POD_INDEX, p)]
     return [*level.shared(entries), *pods]
@@ -108,12 +117,12 @@ class _Level:
     """Makes the claims of one owner."""
 
     def __init__(
-        self, shape: Shape, name: str, owner: OwnerReference, own: dict[str, str], templates: Templates
+        self, shape: Shape, name: str, owner: OwnerReference, own: Mapping[str, str], templates: Templates
     ) -> None:
         self._shape = shape
         self._name = name
         self._owner = owner
-        self._labels = {labels.COMPONENT: labels.Component.RESOURCE_CLAIM} | own
+        self._labels = {labels.COMPONENT: labels.Component.RESOURCE_CLAIM, **own}
         self._templates = templates
         self._own_templates = _own_templates(shape)
 

@@ -23,7 +23,15 @@ from grove.api.podgang import NamespacedName, PodGang, PodGroup
 from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.plan.access import access
 from grove.plan.autoscaling import autoscalers
-from grove.plan.claims import Templates, clique_claims, group_claims, replica_claims, set_claims
+from grove.plan.claims import (
+    NO_TAGS,
+    Tags,
+    Templates,
+    clique_claims,
+    group_claims,
+    replica_claims,
+    set_claims,
+)
 from grove.plan.cliques import member_clique, scaling_group, standalone_clique
 from grove.plan.draft import PodDraft
 from grove.plan.gangs import GangSettings, gangs_of_replica
@@ -45,6 +53,8 @@ class Scheduling:
     """The draft of the pods of a group in a gang."""
     objects: Callable[[PodGang], Iterable[Json]] = lambda gang: ()
     """The scheduler's own objects for a gang."""
+    claim_labels: Tags = field(default_factory=lambda: NO_TAGS)
+    """Labels of the resource claims that pods share."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,7 @@ class _Renderer:
 
     def objects(self) -> Iterator[Json]:
         yield from access(self.shape)
-        yield from set_claims(self.shape, self.templates)
+        yield from set_claims(self.shape, self.templates, self.scheduling.claim_labels)
         for i in range(self.shape.replicas):
             yield from self._replica(i)
 
@@ -96,13 +106,14 @@ class _Renderer:
         yield headless_service(shape, i)
         yield from autoscalers(shape, i)
         yield from compute_domains(shape, i)
-        yield from replica_claims(shape, i, self.templates)
+        yield from replica_claims(shape, i, self.templates, self.scheduling.claim_labels)
         for group in groups:
             yield _printed(group)
-            yield from group_claims(shape, group, self.templates)
+            yield from group_claims(shape, group, self.templates, self.scheduling.claim_labels)
         for clique in cliques:
             yield _printed(clique)
-            yield from clique_claims(shape, clique, range(clique.spec.replicas), self.templates)
+            indices = range(clique.spec.replicas)
+            yield from clique_claims(shape, clique, indices, self.templates, self.scheduling.claim_labels)
         for gang in gangs:
             yield _printed(gang)
             yield from self.scheduling.objects(gang)

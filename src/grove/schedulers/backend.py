@@ -221,7 +221,7 @@ class Annotates(Protocol):
 @runtime_checkable
 class TagsClaims(Protocol):
     def claim_labels(self, pcs: PodCliqueSet) -> Mapping[str, str]:
-        """Labels without which this scheduler does not let the pods of a set use the resource claims that they share."""
+        """Labels without which this scheduler does not let the pods of a set use the claims that they share."""
         ...
 
 

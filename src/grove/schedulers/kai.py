@@ -84,7 +84,11 @@ class Kai:
 
     def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
         """A queue may be named by cliques, which a gang does not show."""
-        return {labels.QUEUE: queue_of(pcs, _queue_in) or self._settings.queue}
+        return {labels.QUEUE: self._queue_of_set(pcs)}
+
+    def claim_labels(self, pcs: PodCliqueSet) -> Mapping[str, str]:
+        """A shared claim of a GPU class is usable only in the queue that it names."""
+        return {QUEUE: self._queue_of_set(pcs)}
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         queue = self._queue(gang)
@@ -155,6 +159,9 @@ class Kai:
         if not reasons:
             return Observation(latest.get("reason", ""), latest.get("message", ""))
         return Observation(reasons[0].get("reason", ""), "; ".join(r["message"] for r in reasons))
+
+    def _queue_of_set(self, pcs: PodCliqueSet) -> str:
+        return queue_of(pcs, _queue_in) or self._settings.queue
 
     def _queue(self, gang: PodGang) -> str:
         meta = gang.metadata

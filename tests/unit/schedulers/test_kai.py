@@ -136,6 +136,7 @@ def test_a_queue_on_cliques_reaches_all_gangs(of_set: str, of_cliques: tuple[str
     settings = GangSettings("kai-scheduler", "kai", annotate=kai.annotate)
     gangs = gangs_of_replica(Shape(found), 0, {}, settings)
     assert [g.metadata.annotations[labels.QUEUE] for g in gangs] == [queue, queue]
+    assert kai.claim_labels(found) == {"kai.scheduler/queue": queue}
 
 
 @pytest.mark.parametrize(("of_set", "of_cliques"), [("a", ("b", "")), ("", ("a", "b"))])
