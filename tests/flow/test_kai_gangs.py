@@ -2,9 +2,10 @@
 
 from typing import ClassVar
 
+from grove.api import labels
 from grove.schedulers.kai import Kai
 from grove.schedulers.registry import Factory
-from tests.flow.gang_scenarios import GangScenarios, Json
+from tests.flow.gang_scenarios import GangScenarios, Json, clique
 
 SHARE = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
 
@@ -28,3 +29,23 @@ class TestKai(GangScenarios):
             "spec": spec,
         }
         return "/apis/scheduling.run.ai/v2/queues", body
+
+    async def test_a_shared_claim_names_the_queue_of_its_set(self) -> None:
+        devices = {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}
+        scopes = {"all": "AllReplicas", "each": "PerReplica"}
+        templates = [{"name": name, "templateSpec": {"spec": {"devices": devices}}} for name in scopes]
+        sharing = [{"name": name, "scope": scope} for name, scope in scopes.items()]
+        manifest = self.set_of(
+            clique("worker", 2, resourceSharing=sharing),
+            queue="team-a",
+            resourceClaimTemplates=templates,
+            resourceSharing=sharing,
+        )
+        async with self.cluster(4) as grove:
+            await self.prepare(grove, "team-a")
+            await grove.apply(manifest)
+            await grove.settle()
+            found = await grove.call("GET", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims")
+            ours = [c for c in found["items"] if labels.PART_OF in c["metadata"]["labels"]]
+            assert len(ours) == 5
+            assert {c["metadata"]["labels"]["kai.scheduler/queue"] for c in ours} == {"team-a"}
