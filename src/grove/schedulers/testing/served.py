@@ -1,0 +1,42 @@
+"""A cluster that serves a scheduler's kinds, as a backend sees it: from the scheduler's own definitions."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from grove.schedulers.backend import Json, ObjectKind, Served
+
+
+def served_by(
+    definitions: Iterable[Mapping[str, Any]],
+    *,
+    objects: Iterable[Mapping[str, Any]] = (),
+    kept: Iterable[str] = (),
+) -> Served:
+    """What a cluster serves that has these CustomResourceDefinitions, and these objects of the kinds in them.
+
+    `kept` are the names of the backend's probes that it answers with yes.
+    """
+    fields = {kind: frozenset(_paths(schema, "")) for d in definitions for kind, schema in _versions(d)}
+    found: dict[ObjectKind, dict[str, Json]] = {kind: {} for kind in fields}
+    for obj in objects:
+        kind = next(k for k in fields if (k.api_version, k.kind) == (obj["apiVersion"], obj["kind"]))
+        found[kind][obj["metadata"]["name"]] = dict(obj)
+    return Served(fields, kept=frozenset(kept), objects=found)
+
+
+def _versions(definition: Mapping[str, Any]) -> Iterator[tuple[ObjectKind, Json]]:
+    spec = definition["spec"]
+    names, namespaced = spec["names"], spec["scope"] == "Namespaced"
+    for version in spec["versions"]:
+        if version["served"]:
+            kind = ObjectKind(spec["group"], version["name"], names["plural"], names["kind"], namespaced)
+            yield kind, version["schema"]["openAPIV3Schema"]
+
+
+def _paths(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for name, field in schema.get("properties", {}).items():
+        path = f"{prefix}.{name}" if prefix else name
+        yield path
+        yield from _paths(field, path)
+    if "items" in schema:
+        yield from _paths(schema["items"], prefix)
