@@ -340,6 +340,28 @@ class GangScenarios:
         nodes = {p["spec"]["nodeName"] for p in await space.list("pods")} - {"small-0"}
         assert nodes == {"small-2", "small-3"}
 
+    async def test_a_preferred_rack_is_kept_where_it_can_be_and_given_up_where_not(
+        self, space: Space
+    ) -> None:
+        near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"preferred": "rack"}}}
+        await space.create(self.filler("small-0"))
+        await space.create(self.set_of(clique("worker", 2), name="pair", **near))
+        await space.until_bound(pair_0=2)
+        nodes = {p["spec"]["nodeName"] for p in await space.list("pods")} - {"small-0"}
+        assert nodes == {"small-2", "small-3"}
+        await space.kubectl("delete", "podcliqueset", "pair", "--timeout=60s")
+        await space.until_bound()
+        await space.create(self.set_of(clique("worker", 3), name="trio", **near))
+        await space.until_bound(trio_0=3)
+
+    async def test_a_clique_that_is_scaled_out_and_in_again(self, space: Space) -> None:
+        await space.create(self.set_of(clique("worker", 2, minimum=2)))
+        await space.until_bound(demo_0=2)
+        await space.kubectl("scale", "podcliques.grove.io", "demo-0-worker", "--replicas=4")
+        await space.until_bound(demo_0=4)
+        await space.kubectl("scale", "podcliques.grove.io", "demo-0-worker", "--replicas=2")
+        await space.until_bound(demo_0=2)
+
     async def test_a_rack_of_a_clique_that_is_too_small_binds_nothing(self, space: Space) -> None:
         near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
         await space.create(self.set_of(clique("worker", 3, **near), clique("router", 1)))

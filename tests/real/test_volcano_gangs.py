@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
-from tests.real.gang_scenarios import RACK, GangScenarios, Json
+from tests.real.gang_scenarios import RACK, GangScenarios, Json, Space, clique
 
 
 class TestVolcano(GangScenarios):
@@ -42,3 +42,23 @@ class TestVolcano(GangScenarios):
             }
             for rack in ("rack-0", "rack-1", "far")
         ]
+
+
+class TestVolcanoThatAdmits(TestVolcano):
+    """The same with `minResources`: gangs are admitted to their queue when it has room for all of them."""
+
+    settings: ClassVar[Json] = {"minResources": True}
+
+    async def test_a_gang_beyond_its_queue_is_not_admitted(self, space: Space) -> None:
+        await space.create(self.queue("tiny", cpus=1))
+        await space.create(self.set_of(clique("worker", 2), queue="tiny"))
+
+        async def waits() -> bool:
+            said = await space.condition("demo-0", "Scheduled")
+            return "WaitingForAdmission" in said.get("message", "")
+
+        await space.until("it waits for admission", waits)
+        found = await self.group(space)
+        assert (found["spec"]["minResources"]["cpu"], found["status"]["phase"]) == ("2", "Pending")
+        await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
+        await space.kubectl("delete", self.queues, "tiny")
