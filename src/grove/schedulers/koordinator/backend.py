@@ -156,6 +156,9 @@ class Koordinator:
             pod.labels[QUOTA] = quota or self._settings.quota
         if tree := meta.labels.get(QUOTA_TREE):
             pod.labels[QUOTA_TREE] = tree
+        # A PodGroup has no priority: that of the gang is that of its pods.
+        if gang.spec.priority_class_name:
+            pod.spec["priorityClassName"] = gang.spec.priority_class_name
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
         if is_apart(pod, group.min_replicas) or pod.metadata.labels.get(LINK) == _name(group):
