@@ -5,6 +5,7 @@ none for that reason too.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
@@ -54,7 +55,7 @@ class Flat:
         own = gang.metadata.name or ""
         workload = {
             "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": merged.TEMPLATE} | spec],
+            "podGroupTemplates": [{"name": merged.TEMPLATE} | deepcopy(spec)],
         }
         group = {"workloadRef": {"workloadName": own, "templateName": merged.TEMPLATE}} | spec
         return [

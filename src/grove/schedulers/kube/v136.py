@@ -1,6 +1,7 @@
 """Kubernetes 1.36: PodGroups in v1alpha2, one for a whole gang. Nothing of a PodGroup can be changed."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
@@ -53,7 +54,7 @@ class V136:
         own = gang.metadata.name or ""
         workload = {
             "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": merged.TEMPLATE} | spec],
+            "podGroupTemplates": [{"name": merged.TEMPLATE} | deepcopy(spec)],
         }
         template = {"workloadName": own, "podGroupTemplateName": merged.TEMPLATE}
         group = {"podGroupTemplateRef": {"workload": template}} | spec
