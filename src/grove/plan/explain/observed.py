@@ -98,18 +98,19 @@ class Observed:
         return [Said(e.said_by, e.note or "") for e in found]
 
     def said_about_gang(self, gang: str) -> list[Said]:
-        """Warnings about the scheduler's own objects for a gang. These have the gang's name or uid in their own."""
-        uid = (self.gang_of[gang].metadata.uid if gang in self.gang_of else "") or "?"
-        return [
-            Said(e.said_by, e.note or "")
-            for (kind, name), events in self._events_of.items()
-            if kind not in _NOT_THE_SCHEDULERS and (uid in name or self._longest_gang_in(name) == gang)
-            for e in events
-        ]
+        """Warnings about the scheduler's own objects for a gang, newest first."""
+        return self._said_of_gangs.get(gang, [])
 
-    def _longest_gang_in(self, name: str) -> str:
-        fitting = [g for g in self.gang_of if name == g or name.startswith(f"{g}-")]
-        return max(fitting, key=len, default="")
+    @cached_property
+    def _said_of_gangs(self) -> dict[str, list[Said]]:
+        """The scheduler's objects have the name or the uid of their gang in their own name."""
+        found: dict[str, list[Said]] = defaultdict(list)
+        for (kind, name), events in self._events_of.items():
+            if kind not in _NOT_THE_SCHEDULERS:
+                fitting = [g for g, gang in self.gang_of.items() if _is_named_after(name, g, gang)]
+                if fitting:
+                    found[max(fitting, key=len)] += [Said(e.said_by, e.note or "") for e in events]
+        return found
 
     @cached_property
     def _events_of(self) -> dict[tuple[str, str], list[Event]]:
@@ -158,6 +159,11 @@ def _expected(
     if clique is not None:
         replicas, min_available = clique.spec.replicas, clique.spec.min_available
     return Expected(name, gang, replicas, replicas if min_available is None else min_available, clique)
+
+
+def _is_named_after(name: str, gang_name: str, gang: PodGang) -> bool:
+    uid = gang.metadata.uid
+    return name == gang_name or name.startswith(f"{gang_name}-") or bool(uid and uid in name)
 
 
 _NOT_THE_SCHEDULERS = (
