@@ -127,6 +127,9 @@ class Network(Model):
 
 class SchedulerProfile(Model):
     name: Annotated[str, About("The scheduler that this profile enables.", min_length=1)]
+    separate: Annotated[
+        bool, About("Whether its backend runs as its own deployment, `grove backend --only`, and not in the operator.")
+    ] = default(False)
     config: Annotated[
         Raw | None,
         About(
@@ -152,6 +155,11 @@ class Schedulers(Model):
         if not named:
             return BUILT_IN_SCHEDULERS
         return named if DEFAULT_SCHEDULER in named else (*named, DEFAULT_SCHEDULER)
+
+    @property
+    def separate(self) -> frozenset[str]:
+        """The profiles whose backends run as deployments of their own."""
+        return frozenset(p.name for p in self.profiles if p.separate)
 
     def profile_for(self, scheduler_name: str) -> str | None:
         """The enabled profile that serves pods with this schedulerName."""

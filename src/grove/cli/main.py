@@ -10,7 +10,7 @@ from grove.cli import sandbox
 from grove.cli.crds import crds
 from grove.cli.demo import demo
 from grove.cli.explain import explain
-from grove.cli.operator import operator
+from grove.cli.operator import backend, operator
 from grove.cli.output import CommandError, Exit, fail, print_error
 from grove.cli.render import render
 from grove.cli.validate import validate
@@ -48,6 +48,7 @@ app.command()(render)
 app.command()(crds)
 app.command()(explain)
 app.command()(operator)
+app.command()(backend)
 
 _sandbox = typer.Typer(
     no_args_is_help=True, help="Run the embedded cluster, for trying things out with kubectl."

@@ -50,19 +50,11 @@ class GangController:
                 when=described_anew,
                 why="a new or changed gang needs its scheduler's object",
             ),
+            Source(world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"),
         ]
         if self._fills:
-            sources += [
-                Source(
-                    world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"
-                ),
-                Source(
-                    world.cliques,
-                    _of_clique,
-                    when=described_anew,
-                    why="it says how many pods complete the gang",
-                ),
-            ]
+            why = "it says how many pods complete the gang"
+            sources.append(Source(world.cliques, _of_clique, when=described_anew, why=why))
         made: Controller[ObjectKey] = Controller(
             "podgang",
             self.reconcile,

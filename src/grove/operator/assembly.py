@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,9 +21,10 @@ from grove.runtime.client import Client
 from grove.runtime.controller import Controller
 from grove.runtime.discovery import resources
 from grove.runtime.events import EventRecorder
-from grove.runtime.leader import Elector
+from grove.runtime.leader import Elector, LeadershipLostError
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ResourceType
+from grove.schedulers.backend import Backend
 from grove.schedulers.registry import Registry
 
 NAME = "grove.io/operator"
@@ -34,8 +35,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Operator:
-    """`served` are the optional kinds that the cluster has; see `discover`. `instance` names this process in events."""
+class Process:
+    """Controllers that run together on one client. `instance` names this process in events."""
 
     def __init__(
         self,
@@ -45,41 +46,83 @@ class Operator:
         *,
         served: Iterable[ResourceType] = (),
         instance: str = "grove-operator",
-        init_image: str = DEFAULT_INIT_IMAGE,
         now: Callable[[], datetime] = utc_now,
         elector: Elector | None = None,
-        chance: random.Random | None = None,
     ) -> None:
         recorder = EventRecorder(client, NAME, instance, now=now)
         self.manager = Manager(client, elector=elector, recorder=recorder)
         self.world = make_world(self.manager, configuration, registry, recorder, now, list(served))
-        shapes = Shapes(self.world)
-        replicas = ReplicaController(self.world, shapes)
-        self._gangs = GangController(self.world, Backends(self.manager, registry.backends))
+        self.controllers: list[Controller[Any]] = []
+
+    def translate(self, backends: Sequence[Backend], *, fills: bool) -> None:
+        """Adds what keeps schedulers' own objects; `fills`: and what initializes gangs."""
+        self._gangs = GangController(self.world, Backends(self.manager, backends), fills=fills)
+        self._topologies = TopologyController(self.world, self.manager, backends)
         self._gang_queue = self._gangs.controller()
-        self._topologies = TopologyController(self.world, self.manager, registry.backends)
         self._topology_queue = self._topologies.controller()
-        self.controllers: list[Controller[Any]] = [
-            SetController(self.world, shapes, replicas).controller(),
-            replicas.controller(),
-            ScalingGroupController(self.world, shapes).controller(),
-            CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
-            self._gang_queue,
-            self._topology_queue,
-        ]
-        for controller in self.controllers:
-            self.manager.add(controller)
+        self.controllers += [self._gang_queue, self._topology_queue]
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
+        for controller in self.controllers:
+            self.manager.add(controller)
+        lost: LeadershipLostError | None = None
         async with asyncio.TaskGroup() as group:
             watching = [
                 group.create_task(self._gangs.follow_cluster(self._gang_queue)),
                 group.create_task(self._topologies.follow_cluster(self._topology_queue)),
             ]
-            await self.manager.run(stop)
+            try:
+                await self.manager.run(stop)
+            except LeadershipLostError as e:
+                lost = e
             for task in watching:
                 task.cancel()
+        if lost is not None:
+            raise lost
+
+
+class Operator(Process):
+    """The whole operator, with every backend that does not run as a deployment of its own.
+
+    `served` are the optional kinds that the cluster has; see `discover`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        configuration: OperatorConfiguration,
+        registry: Registry,
+        *,
+        init_image: str = DEFAULT_INIT_IMAGE,
+        chance: random.Random | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(client, configuration, registry, **settings)
+        shapes = Shapes(self.world)
+        replicas = ReplicaController(self.world, shapes)
+        self.controllers += [
+            SetController(self.world, shapes, replicas).controller(),
+            replicas.controller(),
+            ScalingGroupController(self.world, shapes).controller(),
+            CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
+        ]
+        self.translate(registry.local, fills=True)
+
+
+class BackendProcess(Process):
+    """One backend on its own: it keeps its scheduler's objects and says on each PodGang that it does."""
+
+    def __init__(
+        self,
+        client: Client,
+        configuration: OperatorConfiguration,
+        registry: Registry,
+        backend: Backend,
+        **settings: Any,
+    ) -> None:
+        super().__init__(client, configuration, registry, **settings)
+        self.translate([backend], fills=False)
 
 
 async def discover(client: Client) -> list[ResourceType]:

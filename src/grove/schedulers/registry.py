@@ -72,6 +72,7 @@ class Registry:
         self._default = schedulers.default_profile_name
         self._selected = selected
         self._by_name: dict[str, Backend] = {}
+        self._separate: set[str] = set()
         self._cache: dict[tuple[str, str], Selection] = {}
         known = factories if factories is not None else installed()
         settings = {p.name: msgspec.json.decode(p.config) if p.config else {} for p in schedulers.profiles}
@@ -85,10 +86,17 @@ class Registry:
                     f"two profiles enable the backend {backend.name!r}: remove one of them"
                 )
             self._by_name[backend.name] = backend
+            if profile in schedulers.separate:
+                self._separate.add(backend.name)
 
     @property
     def backends(self) -> list[Backend]:
         return list(self._by_name.values())
+
+    @property
+    def local(self) -> list[Backend]:
+        """Those that run in the operator itself."""
+        return [b for b in self.backends if b.name not in self._separate]
 
     def get(self, name: str) -> Backend | None:
         """A backend by the value of the label `grove.io/scheduler-backend`; None when it is not enabled."""

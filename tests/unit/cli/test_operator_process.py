@@ -1,0 +1,73 @@
+"""`grove operator` as a process: it starts, takes up a changed configuration as it runs, and ends when it is told."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+GROVE = Path(sys.executable).with_name("grove")
+PROBES_OFF = "server: {healthProbes: {enable: false}}\n"
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Of an embedded cluster in a process of its own."""
+    path = tmp_path_factory.mktemp("cluster") / "kubeconfig"
+    command = [str(GROVE), "sandbox", "up", "--nodes", "0", "--kubeconfig", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        while "Ctrl-C" not in cluster.stdout.readline():
+            assert cluster.poll() is None
+        yield path
+        cluster.terminate()
+
+
+def said(log: IO[str], event: str) -> dict[str, Any]:
+    """Reads the log until it says this; the test's timeout is the limit."""
+    for line in log:
+        if line.startswith("{") and event in (entry := json.loads(line))["event"]:
+            found: dict[str, Any] = entry
+            return found
+    raise AssertionError(f"the process ended without saying {event!r}")
+
+
+def test_a_changed_configuration_is_taken_up_and_a_broken_one_ignored(
+    kubeconfig: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(PROBES_OFF)
+    command = [str(GROVE), "operator", "--config", str(config), "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as operator:
+        assert operator.stderr is not None
+        said(operator.stderr, "the cluster serves")
+        config.write_text(PROBES_OFF + "scheduler: {profiles: [{name: nobody-knows-it}]}\n")
+        operator.send_signal(signal.SIGHUP)
+        assert "nobody-knows-it" in said(operator.stderr, "is ignored")["error"]
+        config.write_text(PROBES_OFF + "scheduler: {profiles: [{name: default-scheduler}]}\n")
+        operator.send_signal(signal.SIGHUP)
+        said(operator.stderr, "the configuration changed")
+        said(operator.stderr, "the cluster serves")
+        operator.send_signal(signal.SIGTERM)
+        operator.stderr.read()
+        assert operator.wait() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["operator", "--kubeconfig", "/does/not/exist"], "/does/not/exist"),
+        (["operator", "--config", "/does/not/exist"], "/does/not/exist: No such file"),
+        (["backend", "--only", "nobody"], "there is no enabled backend 'nobody'"),
+    ],
+)
+def test_what_it_cannot_start_with_is_said(arguments: list[str], says: str, kubeconfig: Path) -> None:
+    given = arguments if "--kubeconfig" in arguments else [*arguments, "--kubeconfig", str(kubeconfig)]
+    found = subprocess.run([GROVE, *given], capture_output=True, text=True, check=False, timeout=60)
+    assert (found.returncode, says in found.stderr, "Traceback" in found.stderr) == (2, True, False), (
+        found.stderr
+    )
