@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from grove.api import PodGang
+from grove.api import PodClique, PodGang
 from grove.api.conditions import ConditionType
 from grove.api.pods import Pod
 from grove.controllers.world import Companion
+from grove.plan.gang_init import cannot_create
 from grove.plan.gates import conditions
 from grove.plan.status_conditions import find
 from grove.runtime.cache import Change
@@ -24,6 +25,14 @@ def described_anew(change: Change[Any]) -> bool:
         or before.annotations != after.annotations
         or before.finalizers != after.finalizers
         or before.deletion_timestamp != after.deletion_timestamp
+    )
+
+
+def completes_anew(change: Change[PodClique]) -> bool:
+    """When its gang is complete may have changed: how many pods it asks for, and whether it can make them."""
+    old, new = change.old, change.new
+    return described_anew(change) or (
+        old is not None and new is not None and cannot_create(old) != cannot_create(new)
     )
 
 

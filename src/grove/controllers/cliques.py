@@ -26,6 +26,7 @@ from grove.controllers.world import World, label
 from grove.plan.claims import clique_claims
 from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
+from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import plan_gates
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pod_state import is_present
@@ -193,7 +194,7 @@ class CliqueController:
         if errors:
             note = f"{len(errors)} of {len(indices)} pods could not be created: {describe(errors[0])}"
             self._world.warn(PodClique.resource, clique, EventReason.POD_CREATE_FAILED, note, "CreatePod")
-        return [("ERR_CREATE_POD", e) for e in errors]
+        return [(POD_NOT_CREATED, e) for e in errors]
 
     async def _delete(self, clique: PodClique, pods: Sequence[Pod]) -> list[tuple[str, Exception]]:
         async def delete(pod: Pod) -> None:

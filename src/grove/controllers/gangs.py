@@ -21,7 +21,7 @@ from grove.api.meta import ConditionStatus
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
-from grove.controllers.changes import described_anew, pod_moved
+from grove.controllers.changes import completes_anew, described_anew, pod_moved
 from grove.controllers.statuses import write_status
 from grove.controllers.world import World, label
 from grove.plan.gang_init import GangInit, plan_init
@@ -54,7 +54,7 @@ class GangController:
         ]
         if self._fills:
             why = "it says how many pods complete the gang"
-            sources.append(Source(world.cliques, _of_clique, when=described_anew, why=why))
+            sources.append(Source(world.cliques, _of_clique, when=completes_anew, why=why))
         made: Controller[ObjectKey] = Controller(
             "podgang",
             self.reconcile,

@@ -3,7 +3,9 @@
 Until it is initialized, a gang names no pods; it is initialized at the moment when every clique in it has all its
 pods, each pointing back to the gang, and then it names them all at once. From then on each group is renewed on its own
 as soon as it is complete again, so a gang changes once per scaling or replacement and never names a pod that is not
-there for long: pods that are gone are dropped when their group is next complete.
+there for long: pods that are gone are dropped when their group is next complete. A group whose clique cannot make all
+its pods, because of a quota, say, names what it has once that is its minimum: some schedulers hold back a whole gang
+while a single pod of it is gated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +15,9 @@ from grove.api.podclique import PodClique
 from grove.api.podgang import NamespacedName, PodGang, PodGroup
 from grove.api.pods import Pod
 from grove.plan.pod_state import is_present
+
+# The code of an error of a PodClique.
+POD_NOT_CREATED = "ERR_CREATE_POD"
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,12 @@ def plan_init(
     gang: PodGang, cliques: Mapping[str, PodClique], pods: Mapping[str, Sequence[Pod]], *, initialized: bool
 ) -> GangInit:
     """`pods` are those that carry the gang's label, by the clique that they belong to."""
+    stuck = {name for name, c in cliques.items() if initialized and cannot_create(c)}
     live = {g.name: [p for p in pods.get(g.name, ()) if is_present(p)] for g in gang.spec.pod_groups}
     missing = {
         g.name: lacking
         for g in gang.spec.pod_groups
-        if (lacking := _lacking(g, cliques.get(g.name), live[g.name]))
+        if (lacking := _lacking(g, cliques.get(g.name), live[g.name], g.name in stuck))
     }
     if not initialized and missing:
         return GangInit([[] for _ in gang.spec.pod_groups], missing)
@@ -45,10 +51,15 @@ def plan_init(
     return GangInit(groups, missing)
 
 
-def _lacking(group: PodGroup, clique: PodClique | None, live: list[Pod]) -> int:
+def cannot_create(clique: PodClique) -> bool:
+    """Whether the clique says that it tried to make pods and could not."""
+    return clique.status is not None and any(e.code == POD_NOT_CREATED for e in clique.status.last_errors)
+
+
+def _lacking(group: PodGroup, clique: PodClique | None, live: list[Pod], stuck: bool) -> int:
     if clique is None or clique.metadata.deletion_timestamp is not None:
         return max(group.min_replicas, 1)
-    return max(clique.spec.replicas - len(live), 0)
+    return max((group.min_replicas if stuck else clique.spec.replicas) - len(live), 0)
 
 
 def _references(live: list[Pod]) -> list[NamespacedName]:
