@@ -72,7 +72,7 @@ UNSCHEDULABLE = Finding(
 
 
 def test_the_picture_says_what_why_who_and_how_many() -> None:
-    text = drawn(answer(UNSCHEDULABLE, cliques=(row("train-0-worker", RunReason.UNSCHEDULABLE),)))
+    text = drawn(answer(UNSCHEDULABLE, cliques=(row("train-0-worker", RunReason.UNSCHEDULABLE),)), width=100)
     for line in (
         r"^PodCliqueSet default/train does not run: Unschedulable",
         r"what +PodGang/train-0: 8 pods, e\.g\. train-0-worker-a has no node",
