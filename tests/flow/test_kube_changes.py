@@ -343,3 +343,23 @@ async def test_an_operator_that_starts_again_writes_nothing() -> None:
         async with operator(grove):
             await asyncio.sleep(400)
         assert [w for w in grove.writes[before:] if "leases" not in w] == []
+
+
+async def test_a_gang_deleted_by_hand_is_made_again_and_its_pods_run_on() -> None:
+    async with grove_with() as grove:
+        lab: Any = grove
+        await grove.apply(a_set("again", {"a": (2, 2), "b": (1, 1)}))
+        await grove.settle()
+        before = {p["metadata"]["uid"] for p in await pods_of(lab, "again")}
+        await grove.call("DELETE", f"{GANGS}/again-0")
+        await grove.settle()
+        assert await dialect_of(lab, "again-0") == "CompositePodGroup"
+        assert (await synced(lab, "again-0"))["status"] == "True"
+        assert {p["metadata"]["uid"] for p in await pods_of(lab, "again")} == before
+        victim = next(p for p in await pods_of(lab, "again") if clique_of(p) == "again-0-b")
+        await grove.call("DELETE", f"{PODS}/{victim['metadata']['name']}")
+        await grove.until(lambda: _has(lab, "again", 3), within=300)
+        await grove.call("DELETE", f"{SETS}/again")
+        await grove.settle()
+        for kind in ("v1beta1/workloads", "v1alpha3/compositepodgroups", "v1beta1/podgroups"):
+            assert not await items(lab, native_path(kind))
