@@ -241,6 +241,18 @@ async def test_a_gang_whose_api_went_away_runs_on_says_so_and_heals() -> None:
         assert (await synced(lab, "stay-0"))["status"] == "True"
 
 
+async def test_a_cluster_without_any_gang_api_runs_sets_and_says_what_it_lacks() -> None:
+    async with grove_with(dialect="1.34") as grove:
+        lab: Any = grove
+        await grove.apply(a_set("plain", {"a": (2, 2), "b": (1, 1)}))
+        await grove.settle()
+        assert await all_bound(lab, "plain")
+        assert await dialect_of(lab, "plain-0") == "NoGangAPI"
+        said = await synced(lab, "plain-0")
+        assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
+        assert "placed one by one" in said["message"]
+
+
 async def test_an_edited_group_is_put_back() -> None:
     async with grove_with() as grove:
         await grove.apply(a_set("edit", {"a": (2, 2), "b": (1, 1)}))

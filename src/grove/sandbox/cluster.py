@@ -112,4 +112,4 @@ class Cluster:
 
 def kube_scheduler(dialect: Dialect) -> str:
     """The name in the catalog of the scheduler that belongs to a release."""
-    return "kube-1.35" if dialect == "1.34" else f"kube-{dialect}"
+    return f"kube-{dialect}"

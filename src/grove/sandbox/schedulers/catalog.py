@@ -9,7 +9,7 @@ import yaml
 from grove.sandbox.schedulers.kai import KaiScheduler
 from grove.sandbox.schedulers.koordinator import KoordinatorScheduler
 from grove.sandbox.schedulers.kube import V1_36, V1_37, V1_37_FLAT, KubeScheduler
-from grove.sandbox.schedulers.kube_135 import KubeScheduler135
+from grove.sandbox.schedulers.kube_135 import KubeScheduler134, KubeScheduler135
 from grove.sandbox.schedulers.objects import Json
 from grove.sandbox.schedulers.policy import Policy
 from grove.sandbox.schedulers.volcano import VolcanoScheduler
@@ -33,6 +33,7 @@ class Entry:
 
 # The native kinds of kube-scheduler are served by the API server itself, in the same release.
 CATALOG: Mapping[str, Entry] = {
+    "kube-1.34": Entry(KubeScheduler134),
     "kube-1.35": Entry(KubeScheduler135),
     "kube-1.36": Entry(lambda: KubeScheduler(V1_36)),
     "kube-1.37": Entry(lambda: KubeScheduler(V1_37)),

@@ -121,6 +121,12 @@ class KubeScheduler135:
             waiters.nodes, waiters.deadline = {}, None
 
 
+class KubeScheduler134(KubeScheduler135):
+    """The one before: it knows no Workloads, and its API server drops the links to them."""
+
+    reads: Sequence[ResourceType] = ()
+
+
 def _key(pod: Pod) -> _Key:
     ref = pod.spec.workload_ref
     return (
