@@ -116,4 +116,14 @@ def test_a_second_look_at_a_set_changes_nothing(
     before = versions(cluster)
     cluster.kubectl("annotate", "pcs/train", "grove.io/reconcile-trigger=again")
     assert versions(cluster) == before
+
+    clique = "podclique/train-0-worker"
+    cluster.kubectl("label", clique, "theirs=kept")
+    for key in ("first", "second"):
+        change = [{"op": "add", "path": "/spec/template/cliques/0/labels", "value": {key: "ours"}}]
+        cluster.kubectl("patch", "pcs/train", "--type=json", "-p", json.dumps(change))
+        cluster.kubectl("wait", f"--for=jsonpath={{.metadata.labels.{key}}}=ours", clique, "--timeout=60s")
+    tags = json.loads(cluster.kubectl("get", clique, "-o", "json"))["metadata"]["labels"]
+    assert "first" not in tags, "a label that left the template stays"
+    assert tags["theirs"] == "kept"
     cluster.kubectl("delete", "pcs/train", "--timeout=120s")

@@ -4,6 +4,7 @@ What was found to be as desired is remembered by its version, so that looking ag
 a shortcut: losing it costs a comparison.
 """
 
+from collections import OrderedDict
 from collections.abc import Collection
 from typing import Any
 
@@ -11,7 +12,7 @@ import orjson
 
 from grove.api import codec
 from grove.controllers.world import Companion
-from grove.plan.difference import difference
+from grove.plan.difference import difference, left_behind
 from grove.runtime.errors import AlreadyExists
 from grove.runtime.informer import Informer
 from grove.runtime.objects import KubeObject, Obj, ObjectKey, uid_of
@@ -39,7 +40,7 @@ class FixedFieldsError(Exception):
 
 class Applier:
     def __init__(self) -> None:
-        self._settled: dict[str, tuple[str, bytes]] = {}
+        self._settled: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
     async def ensure(
         self,
@@ -71,20 +72,40 @@ class Applier:
         if owner_uid and owner_uid not in _owners(found):
             raise ForeignObjectError(wanted["kind"], key)
         uid, version = uid_of(found), found.metadata.resource_version or ""
-        if self._settled.get(uid) == (version, desired):
+        if self._settled.get(uid) == (version, hash(desired)):
             return found
-        patch = difference(_as_json(found), wanted, ours)
+        observed = _as_json(found)
+        patch = _joined(
+            difference(observed, wanted, ours), left_behind(observed, wanted, informer.objects.manager)
+        )
         stuck = [path for path in fixed if _take(patch or {}, path.split("."))]
         if stuck and not all_but_fixed:
             raise FixedFieldsError(wanted["kind"], key, uid, stuck)
         if patch:
             found = await informer.objects.merge_patch(key, orjson.dumps(patch))
         if not stuck:
-            self._settled[uid] = (found.metadata.resource_version or "", desired)
+            self._remember(uid, (found.metadata.resource_version or "", hash(desired)))
         return found
 
-    def forget(self, uid: str) -> None:
-        self._settled.pop(uid, None)
+    def _remember(self, uid: str, state: tuple[str, int]) -> None:
+        self._settled[uid] = state
+        self._settled.move_to_end(uid)
+        if len(self._settled) > MOST_REMEMBERED:
+            self._settled.popitem(last=False)
+
+
+# What is forgotten costs a comparison.
+MOST_REMEMBERED = 50_000
+
+
+def _joined(patch: Json | None, removed: Json | None) -> Json | None:
+    """One merge patch from two that touch different keys."""
+    if patch is None or removed is None:
+        return patch or removed
+    meta = patch.setdefault("metadata", {})
+    for field, keys in removed["metadata"].items():
+        meta[field] = (meta.get(field) or {}) | keys
+    return patch
 
 
 def _take(patch: Json, path: list[str]) -> bool:

@@ -25,6 +25,35 @@ def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Jso
     return patch or None
 
 
+def left_behind(observed: Json, desired: Json, manager: str) -> Json | None:
+    """A merge patch that removes labels and annotations which `manager` once wrote and no longer wants.
+
+    A key that somebody else wrote looks the same; `metadata.managedFields` says whose it is.
+    """
+    meta, wanted = observed.get("metadata") or {}, desired.get("metadata") or {}
+    patch: Json = {}
+    for field in ("labels", "annotations"):
+        extra = (meta.get(field) or {}).keys() - (wanted.get(field) or {}).keys()
+        gone = extra & _written_by(manager, meta.get("managedFields") or [], field) if extra else set()
+        if gone:
+            patch[field] = dict.fromkeys(sorted(gone))
+    return {"metadata": patch} if patch else None
+
+
+def _written_by(manager: str, managed: list[Any], field: str) -> set[str]:
+    """The keys of a map in the metadata that only this manager wrote."""
+    ours: set[str] = set()
+    others: set[str] = set()
+    for entry in managed:
+        written = ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get(f"f:{field}") or {}
+        keys = {k.removeprefix("f:") for k in written if k.startswith("f:")}
+        if entry.get("manager") == manager:
+            ours |= keys
+        else:
+            others |= keys
+    return ours - others
+
+
 def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) -> Json:
     patch: Json = {}
     exclusive = any(path == o or path.startswith(f"{o}.") for o in ours)

@@ -61,6 +61,11 @@ class Collection(Generic[Obj]):
         self._decode = decode
         self._cache = cache
 
+    @property
+    def manager(self) -> str:
+        """Under which name writes are recorded in `metadata.managedFields`."""
+        return self._client.field_manager
+
     async def get(self, key: ObjectKey) -> Obj:
         return await self._object(requests.get(self.resource, key.namespace, key.name))
 

@@ -1,28 +1,73 @@
-"""What is written so that an object is as desired."""
+"""Only what differs is written, and only where it is ours."""
 
-from grove.plan.difference import difference
+from typing import Any
 
+import pytest
 
-def test_what_is_as_desired_is_not_written() -> None:
-    found = {"spec": {"queue": "a", "minMember": 2}, "status": {"phase": "Pending"}}
-    assert difference(found, {"spec": {"queue": "a"}}) is None
+from grove.plan.difference import difference, left_behind
 
-
-def test_what_others_added_is_left_alone() -> None:
-    found = {"metadata": {"labels": {"theirs": "1"}}, "spec": {"theirs": True, "queue": "a"}}
-    wanted = {"metadata": {"labels": {"ours": "1"}}, "spec": {"queue": "b"}}
-    assert difference(found, wanted) == {"metadata": {"labels": {"ours": "1"}}, "spec": {"queue": "b"}}
+Json = dict[str, Any]
 
 
-def test_inside_a_path_of_ours_what_is_not_desired_is_removed() -> None:
-    found = {"spec": {"queue": "a", "limits": {"cpu": 1, "memory": 2}}}
-    assert difference(found, {"spec": {"limits": {"cpu": 1}}}, ["spec.limits"]) == {
-        "spec": {"limits": {"memory": None}}
+@pytest.mark.parametrize(
+    ("observed", "desired", "ours", "patch"),
+    [
+        ({"spec": {"a": 1}}, {"spec": {"a": 1}}, (), None),
+        ({"spec": {"a": 1, "theirs": 2}}, {"spec": {"a": 1}}, (), None),
+        ({"spec": {"a": 1}}, {"spec": {"a": 2}}, (), {"spec": {"a": 2}}),
+        ({}, {"spec": {"a": 1}}, (), {"spec": {"a": 1}}),
+        (
+            {"spec": {"p": {"a": 1, "old": 2}}},
+            {"spec": {"p": {"a": 1}}},
+            ("spec.p",),
+            {"spec": {"p": {"old": None}}},
+        ),
+        ({"spec": {"l": [{"a": 1, "filled": 2}]}}, {"spec": {"l": [{"a": 1}]}}, (), None),
+        ({"spec": {"l": [1, 2]}}, {"spec": {"l": [1]}}, (), {"spec": {"l": [1]}}),
+        ({"spec": {}}, {"spec": {"flag": False}}, (), None),
+        ({"spec": {}}, {"spec": {"flag": True}}, (), {"spec": {"flag": True}}),
+        ({"metadata": {"labels": {"theirs": "x"}}}, {"metadata": {"labels": {}}}, (), None),
+    ],
+)
+def test_a_difference(observed: Json, desired: Json, ours: tuple[str, ...], patch: Json | None) -> None:
+    assert difference(observed, desired, ours) == patch
+
+
+def test_finalizers_and_owners_of_others_are_kept() -> None:
+    observed = {"metadata": {"finalizers": ["theirs"], "ownerReferences": [{"uid": "t", "name": "t"}]}}
+    desired = {
+        "metadata": {
+            "finalizers": ["ours"],
+            "ownerReferences": [{"uid": "o", "name": "o", "controller": True}],
+        }
+    }
+    assert difference(observed, desired) == {
+        "metadata": {
+            "finalizers": ["theirs", "ours"],
+            "ownerReferences": [{"uid": "t", "name": "t"}, {"uid": "o", "name": "o", "controller": True}],
+        }
     }
 
 
-def test_a_path_of_ours_that_is_not_desired_at_all_is_removed() -> None:
-    found = {"spec": {"queue": "a", "priorityClassName": "high", "theirs": True}}
-    assert difference(found, {"spec": {"queue": "a"}}, ["spec.priorityClassName"]) == {
-        "spec": {"priorityClassName": None}
+def managed(manager: str, *keys: str) -> Json:
+    return {
+        "manager": manager,
+        "fieldsV1": {"f:metadata": {"f:labels": {".": {}, **{f"f:{k}": {} for k in keys}}}},
     }
+
+
+def test_a_label_that_we_wrote_and_no_longer_want_is_removed_and_one_of_others_is_not() -> None:
+    observed = {
+        "metadata": {
+            "labels": {"kept": "1", "example.com/dropped": "1", "theirs": "1", "taken-over": "1"},
+            "managedFields": [
+                managed("grove-operator", "kept", "example.com/dropped", "taken-over"),
+                managed("kubectl-edit", "theirs", "taken-over"),
+            ],
+        }
+    }
+    desired = {"metadata": {"labels": {"kept": "1"}}}
+    assert left_behind(observed, desired, "grove-operator") == {
+        "metadata": {"labels": {"example.com/dropped": None}}
+    }
+    assert left_behind(observed, observed, "grove-operator") is None
