@@ -1,0 +1,55 @@
+"""A simulated Flock for the embedded cluster. It reads only what Flock reads: flocks, lanes, and two labels of pods."""
+
+from collections.abc import Sequence
+
+from grove_example_scheduler.backend import FLOCKS, LANES, LINK, PART
+
+from grove.runtime.objects import Resource, ResourceType
+from grove.sandbox.schedulers.cluster import Cluster, label_domains
+from grove.sandbox.schedulers.gangs import Gang, place
+from grove.sandbox.schedulers.objects import Json, Pod, Thing
+from grove.sandbox.schedulers.policy import Round, StatusWrite, View
+
+_FLOCKS = Resource(FLOCKS.group, FLOCKS.version, FLOCKS.plural, FLOCKS.kind)
+_LANES = Resource(LANES.group, LANES.version, LANES.plural, LANES.kind, namespaced=False)
+
+
+class FlockScheduler:
+    scheduler_name = "flock-scheduler"
+    reads: Sequence[ResourceType] = (_FLOCKS, _LANES)
+    bootstrap: Sequence[tuple[ResourceType, Json]] = ()
+
+    def round(self, view: View) -> Round:
+        result = Round()
+        cluster = view.cluster()
+        lanes = {lane.name for lane in view.things.get(_LANES.plural, ())}
+        for flock in view.things.get(_FLOCKS.plural, ()):
+            if flock.spec["lane"] in lanes:
+                self._take_off(view, cluster, flock, result)
+        return result
+
+    def _take_off(self, view: View, cluster: Cluster, flock: Thing, result: Round) -> None:
+        pods = [
+            p
+            for p in view.live(self.scheduler_name)
+            if p.metadata.labels.get(LINK) == flock.name and p.metadata.namespace == flock.metadata.namespace
+        ]
+        if not view.waiting(pods):
+            return
+        parts = [_part(view, pods, part) for part in flock.spec["parts"]]
+        domains = _domains(cluster, flock.spec.get("near"))
+        outcome = place(cluster, Gang(flock.name, len(parts), children=parts, domains=domains))
+        result.bind(outcome)
+        if not outcome.ok:
+            result.unschedulable(view.waiting(pods), outcome.failure)
+        result.statuses.append(StatusWrite(_FLOCKS, flock.key, {"grounded": outcome.failure}))
+
+
+def _part(view: View, pods: Sequence[Pod], part: Json) -> Gang:
+    mine = [p for p in pods if p.metadata.labels.get(PART) == part["name"]]
+    flying = sum(1 for p in mine if view.node_of(p))
+    return Gang(part["name"], part["minimum"], pods=view.waiting(mine), present=flying)
+
+
+def _domains(cluster: Cluster, near: Json | None) -> list[frozenset[str]] | None:
+    return label_domains(cluster.nodes, [near["must"]]) if near and "must" in near else None

@@ -1,0 +1,29 @@
+"""Flock is fit for Grove: it passes both halves of the backend author's kit."""
+
+from flock_scheduler import FlockScheduler
+from grove_example_scheduler import definitions
+from grove_example_scheduler.backend import LANE, Flock
+
+from grove.schedulers.testing import BackendConformance, served_by
+from grove.testing import BackendFlow
+
+
+def lane(name: str) -> dict[str, object]:
+    return {"apiVersion": "flock.example.com/v1", "kind": "Lane", "metadata": {"name": name}, "spec": {}}
+
+
+LANES = ("main", "team-a", "team-b")
+
+
+class TestFlock(BackendConformance):
+    factory = Flock
+    served = served_by(definitions(), objects=[lane(name) for name in LANES])
+    queue_tag = ("annotations", LANE)
+
+
+class TestFlockInACluster(BackendFlow):
+    factory = Flock
+    definitions = definitions()
+    policy = FlockScheduler
+    prerequisites = tuple(("/apis/flock.example.com/v1/lanes", lane(name)) for name in LANES)
+    queue_tag = ("annotations", LANE)

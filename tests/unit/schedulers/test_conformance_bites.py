@@ -1,0 +1,175 @@
+"""The suite that backends pass fails for backends that it should fail for."""
+
+import random
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from grove.api.podgang import PodGang, PodGroup
+from grove.plan.draft import PodDraft
+from grove.schedulers.backend import ObjectKind, SchedulerObject, Served
+from grove.schedulers.registry import Factory
+from grove.schedulers.testing import SAMPLES, BackendConformance
+
+KIND = ObjectKind("example.com", "v1", "gangs", "Gang")
+COUNT = iter(range(10**9))
+
+
+class Settings(msgspec.Struct, forbid_unknown_fields=True):
+    pass
+
+
+class Good:
+    name = "good"
+    scheduler_name = "good"
+    gate = "example.com/gang"
+    kinds: Sequence[ObjectKind] = (KIND,)
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        msgspec.convert(settings, Settings)
+
+    def translate(self, gang: PodGang, served: Served) -> list[SchedulerObject]:
+        return [SchedulerObject(KIND, self.body(gang))]
+
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        spec = {"groups": [{"name": g.name, "min": g.min_replicas} for g in gang.spec.pod_groups]}
+        return {"metadata": {"name": gang.metadata.name}, "spec": spec}
+
+    def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        pod.labels["example.com/gang"] = gang.metadata.name or ""
+
+    def shortfall(self, gang: PodGang, served: Served) -> str:
+        return "no topology, no priority"
+
+
+class Forgetful(Good):
+    """Loses priority and topology, and does not say so."""
+
+    shortfall: Any = None
+
+
+class Lenient(Good):
+    def __init__(self, settings: dict[str, Any]) -> None:
+        """Takes any settings."""
+
+
+class Undetermined(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"spec": {"n": next(COUNT)}}
+
+
+class OfChance(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"spec": {"n": random.random()}}
+
+
+class Meddling(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        gang.metadata.annotations["example.com/seen"] = "yes"
+        return super().body(gang)
+
+
+class Sharing(Good):
+    shared: ClassVar[dict[str, Any]] = {"mode": "gang"}
+
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        body = super().body(gang)
+        body["spec"]["policy"] = self.shared
+        return body
+
+
+class OneName(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"metadata": {"name": "gang"}}
+
+
+class BadLabel(Good):
+    def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        pod.labels["example.com/gang"] = f"{gang.metadata.namespace}/{gang.metadata.name}"
+
+
+class Ungated(Good):
+    def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        super().prepare_pod(gang, group, pod)
+        pod.gate = ""
+
+
+class Fixed(Good):
+    """Does not tell its scheduler the minimums."""
+
+    shortfall: Any = None
+
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"spec": {"gang": True}}
+
+
+class NotJson(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"spec": {"groups": tuple(g.name for g in gang.spec.pod_groups)}}
+
+
+class Owning(Good):
+    def body(self, gang: PodGang) -> dict[str, Any]:
+        return super().body(gang) | {"metadata": {"name": gang.metadata.name, "namespace": "mine"}}
+
+
+def suite(backend: Factory) -> Any:
+    class Suite(BackendConformance):
+        factory: ClassVar[Factory] = backend
+        served = Served({KIND: frozenset()})
+
+    return Suite()
+
+
+def failing(backend: Factory) -> set[str]:
+    """The tests of the suite that fail, each on the samples that it takes."""
+    found: set[str] = set()
+    for name in (n for n in dir(BackendConformance) if n.startswith("test_")):
+        test = getattr(suite(backend), name)
+        arguments = _arguments(test)
+        for argument in arguments:
+            try:
+                test(*argument)
+            except pytest.skip.Exception:
+                pass
+            except (AssertionError, pytest.fail.Exception, KeyError, TypeError):
+                found.add(name)
+    return found
+
+
+def _arguments(test: Any) -> list[tuple[Any, ...]]:
+    marks = [m for m in getattr(test, "pytestmark", ()) if m.name == "parametrize"]
+    return [(value,) for value in marks[0].args[1]] if marks else [()]
+
+
+def test_a_good_backend_passes_but_for_what_its_module_imports() -> None:
+    """This one imports `random`."""
+    assert failing(Good) == {"test_it_reaches_no_network_no_clock_and_no_chance"}
+
+
+@pytest.mark.parametrize(
+    ("backend", "expected"),
+    [
+        (Forgetful, "test_a_topology_is_kept_or_refused_or_said_to_be_dropped"),
+        (Forgetful, "test_a_priority_reaches_the_scheduler_or_is_said_not_to"),
+        (Lenient, "test_it_refuses_settings_that_it_does_not_know_and_names_them"),
+        (Undetermined, "test_it_makes_the_same_of_the_same_gang"),
+        (OfChance, "test_it_makes_the_same_of_the_same_gang"),
+        (Meddling, "test_it_leaves_its_input_alone"),
+        (Sharing, "test_nothing_that_it_gives_away_is_used_again"),
+        (OneName, "test_no_two_gangs_share_an_object"),
+        (BadLabel, "test_pods_get_valid_tags_and_keep_their_gate"),
+        (Ungated, "test_pods_get_valid_tags_and_keep_their_gate"),
+        (Fixed, "test_another_minimum_reaches_the_scheduler_or_is_said_not_to"),
+        (NotJson, "test_all_that_it_makes_is_json"),
+        (Owning, "test_objects_have_what_an_object_needs_and_nothing_of_the_framework"),
+    ],
+)
+def test_a_bad_backend_fails(backend: Factory, expected: str) -> None:
+    assert expected in failing(backend)
+
+
+def test_the_samples_cover_what_they_promise() -> None:
+    assert {s.about for s in SAMPLES} >= {"one-pod", "scaled", "many-groups", "long-names", "nested"}
