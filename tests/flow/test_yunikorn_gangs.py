@@ -81,7 +81,7 @@ class TestYuniKorn(GangScenarios):
             created = grove.writes.count("ADDED pods")
         assert 5 < created < 5 * 3600 / 150
 
-    async def test_a_gang_that_is_lost_as_a_whole_is_a_gang_again(self) -> None:
+    async def test_a_gang_that_loses_all_its_pods_at_once_is_a_gang_again(self) -> None:
         async with self.cluster(4) as grove:
             await grove.apply(self.set_of(clique("router", 1), clique("worker", 3)))
             await grove.settle()

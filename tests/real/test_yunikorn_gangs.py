@@ -1,0 +1,116 @@
+"""Gangs under the real YuniKorn. Its port is fixed: one at a time on a machine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, ClassVar
+
+from grove.schedulers.registry import Factory
+from grove.schedulers.yunikorn import APPLICATION, PARAMETERS, YuniKorn
+from tests.real.gang_scenarios import GangScenarios, Json, Space, clique
+
+QUEUES = """\
+partitions:
+- name: default
+  placementrules:
+  - {{name: provided, create: true}}
+  - {{name: tag, value: namespace, create: true}}
+  queues:
+  - name: root
+    submitacl: '*'
+    queues:
+    - name: narrow
+      resources: {{max: {{vcore: {cpus}}}}}
+    - name: wide
+"""
+
+
+class TestYuniKorn(GangScenarios):
+    scheduler = "yunikorn"
+    scheduler_name = "yunikorn"
+    factory: ClassVar[Factory] = YuniKorn
+    # It has no objects of its own: those that must go with a gang are the gang itself.
+    groups = "podgangs.scheduler.grove.io"
+    queue_tag = ("labels", "yunikorn.apache.org/queue")
+    keeps_preferences = False
+
+    async def configure(self, space: Space, narrow: int) -> None:
+        change = {"data": {"queues.yaml": QUEUES.format(cpus=narrow)}}
+        other = Space(space.cluster, "yunikorn")
+        await other.patch("configmap/yunikorn-configs", change)
+
+    async def applications(self, space: Space) -> set[str]:
+        return {
+            p["metadata"]["labels"][APPLICATION]
+            for p in await space.list("pods")
+            if "grove.io/podgang" in p["metadata"].get("labels", {})
+        }
+
+    async def test_one_cpu_short_binds_nothing_and_freed_room_lets_it_through(self, space: Space) -> None:
+        await space.create(self.filler("small-0"))
+        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
+
+        async def reserving() -> bool:
+            """Three placeholders of four stand."""
+            placed = [p for p in await space.list("pods") if p["metadata"]["name"].startswith("tg-")]
+            return len([p for p in placed if p["spec"].get("nodeName")]) == 3
+
+        await space.until("all the room there is is reserved", reserving)
+        await space.stays_bound()
+        await space.kubectl("delete", "pod", "filler-small-0")
+        await space.until_bound(demo_0=4)
+
+    async def test_a_gang_that_runs_out_of_time_is_tried_anew(self, space: Space) -> None:
+        """YuniKorn fails its pods, and would place no other pod of that application, ever."""
+        await space.create(self.filler("small-0"))
+        demo = self.set_of(clique("router", 1), clique("worker", 3))
+        demo["metadata"]["annotations"] = {PARAMETERS: "placeholderTimeoutInSeconds=8"}
+        await space.create(demo)
+
+        async def made() -> bool:
+            return len(await self.applications(space)) == 1
+
+        await space.until("the pods are made", made)
+        first = await self.applications(space)
+
+        async def another() -> bool:
+            found = await self.applications(space)
+            return len(found) == 1 and found != first
+
+        await space.until("there is another application", another)
+        assert await space.bound() == {}
+        await space.kubectl("delete", "pod", "filler-small-0")
+        await space.until_bound(demo_0=4)
+
+    async def test_a_queue_that_is_too_small_rejects_its_gangs_until_it_grows(self, space: Space) -> None:
+        await self.configure(space, narrow=1)
+        await asyncio.sleep(2)
+        await space.create(self.set_of(clique("worker", 2), name="held", queue="root.narrow"))
+        await space.create(self.set_of(clique("worker", 2), name="free", queue="root.wide"))
+        await space.until_bound(free_0=2)
+
+        async def said() -> bool:
+            events = await space.list("events")
+            return any("ApplicationRejected" in str(e.get("note") or e.get("message")) for e in events)
+
+        await space.until("the rejection is an event of the clique", said)
+        await space.stays_bound(free_0=2)
+        await self.configure(space, narrow=4)
+        await space.until_bound(free_0=2, held_0=2)
+
+    async def test_a_required_rack_is_kept(self, space: Space) -> None:
+        """By refusing it: YuniKorn knows no topology."""
+        near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
+        await space.create(self.set_of(clique("worker", 2), **near))
+
+        async def refused() -> bool:
+            (found,) = await space.list("podcliquesets")
+            return "knows no topology" in str(found.get("status", {}).get("conditions"))
+
+        await space.until("the set says that it cannot be served", refused)
+        assert await space.list("pods") == []
+
+    # A queue is made by its first application, or by the configuration; there is no object to lose.
+    test_a_full_queue_holds_its_gangs_and_another_does_not: Any = None
+    test_a_queue_that_does_not_exist_is_named_and_its_arrival_heals: Any = None
+    test_an_object_that_is_deleted_by_hand_comes_back: Any = None
