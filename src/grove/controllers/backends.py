@@ -44,6 +44,7 @@ from grove.schedulers.backend import (
     Strict,
     dialect_of,
 )
+from grove.schedulers.registry import serves
 
 log = structlog.get_logger(__name__)
 
@@ -149,7 +150,7 @@ class Backends:
                     return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, unknown, dialect=dialect)
                 dialect = backend.dialect(gang, pods, served)
                 gang = with_dialect(gang, dialect)
-            return replace(await self._sync(gang, backend, served, bool(pods)), dialect=dialect)
+            return replace(await self._sync(gang, backend, served, pods), dialect=dialect)
         except Refusal as e:
             return Synced(False, Reason.REFUSED_BY_BACKEND, str(e), dialect=dialect)
         except RequestError as e:
@@ -159,7 +160,7 @@ class Backends:
             what = f"defect in the backend {backend.name}: {describe(e)}"
             return Synced(False, Reason.BACKEND_FAILED, what, e, dialect)
 
-    async def _sync(self, gang: PodGang, backend: Backend, served: Served, in_use: bool) -> Synced:
+    async def _sync(self, gang: PodGang, backend: Backend, served: Served, pods: Sequence[Pod]) -> Synced:
         wanted = backend.translate(gang, served)
         missing = [o.kind for o in wanted if o.kind not in served]
         if missing:
@@ -171,8 +172,11 @@ class Backends:
                 f"use a cluster that has it, or set the annotation {labels.GANG_GUARANTEE} of the set to "
                 f"{labels.GUARANTEE_BEST_EFFORT}",
             )
-        kept_as_is = [text for o in wanted if (text := await self._ensure(gang, o, in_use))]
+        kept_as_is = [text for o in wanted if (text := await self._ensure(gang, o, bool(pods)))]
         await self._prune(gang, backend, wanted, served)
+        for other in self._backends.values():
+            if other is not backend and not any(serves(other, p.spec.scheduler_name or "") for p in pods):
+                await self._prune(gang, other, wanted, self.served(other))
         weaker = "; ".join([t for t in (shortfall, *kept_as_is) if t])
         if weaker:
             return Synced(True, Reason.WEAKER_THAN_ASKED, weaker)
@@ -195,6 +199,7 @@ class Backends:
         """A kind that was not served may become so: its scheduler is being installed."""
         await self._objects[kind].synced.wait()
         await self._ask(wake_all)
+        wake_all()  # gangs may have waited to read this kind alone
 
     async def _ask(self, wake_all: Callable[[], None]) -> None:
         """Asks which kinds are served, with which fields, and which probes are kept; wakes the gangs if that is new."""
@@ -268,7 +273,10 @@ class Backends:
     async def _prune(
         self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], served: Served
     ) -> None:
-        """Removes objects of this gang that are no longer wanted, dependents first."""
+        """Removes objects of this gang that are no longer wanted, dependents first.
+
+        Those of a backend that the gang had before go when it has no pods of that one any more.
+        """
         kept = {(o.kind, o.name) for o in wanted}
         for kind in (k for k in reversed(backend.kinds) if k in served):
             informer = self._objects[kind]

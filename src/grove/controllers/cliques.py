@@ -119,6 +119,8 @@ class CliqueController:
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
+        if backend is not None and (strays := self._behind_other_gates(backend, pods)):
+            return await self._delete(clique, strays)
         if gang is not None and backend is not None and isinstance(backend, Attempts):
             if any(backend.given_up(gang, p) for p in pods):
                 return []  # the gang is told by the same event, and tells us
@@ -150,6 +152,11 @@ class CliqueController:
         if backend is not None:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
+
+    def _behind_other_gates(self, backend: Backend, pods: Sequence[Pod]) -> list[Pod]:
+        """Pods that were made for another backend and never released: they are made anew for the one of their gang."""
+        others = {b.gate for b in self._world.registry.backends} - {backend.gate}
+        return [p for p in pods if is_present(p) and any(g.name in others for g in p.spec.scheduling_gates)]
 
     async def _keep_claims(
         self, clique: PodClique, shape: Shape, pods: Sequence[Pod]

@@ -136,6 +136,26 @@ class BackendFlow:
             assert _specs(await self.objects(grove)) == _specs(before)
             assert len(await grove.list("pods")) == 3
 
+    async def test_a_set_that_moves_to_another_backend_takes_nothing_along(self) -> None:
+        """Pods that have their place keep it; those that follow are the other backend's."""
+        async with self.operating() as grove:
+            await grove.apply(self.set_of(clique("router", 1), clique("worker", 3)))
+            await grove.settle()
+            before = await self.objects(grove)
+            await self.choose(grove, "bystander")
+            await self._lose_all_pods(grove)
+            gang = (await grove.list("podgangs"))["demo-0"]
+            assert gang["metadata"]["labels"][labels.SCHEDULER_BACKEND] == "bystander"
+            assert (await condition(grove, "demo-0", "BackendSynced"))["status"] == "True"
+            assert await schedulers(grove) == {"bystander": 4}
+            assert await gated(grove) == {}
+            assert await self.objects(grove) == {}, "objects of a scheduler that is no longer used are left"
+            await self.choose(grove, None)
+            await self._lose_all_pods(grove)
+            assert await schedulers(grove) == {self.backend().scheduler_name: 4}
+            assert await gated(grove) == {}
+            assert _specs(await self.objects(grove)).keys() == _specs(before).keys()
+
     # --- repair ---
 
     async def test_an_object_that_is_edited_by_hand_is_put_back(self) -> None:
@@ -194,7 +214,7 @@ class BackendFlow:
             if self._schedules:
                 assert await bound(grove) == 3
 
-    @pytest.mark.parametrize("seed", range(1, 3))
+    @pytest.mark.parametrize("seed", range(2))
     async def test_faults_change_nothing_in_the_end(self, seed: int) -> None:
         wanted = self.set_of(clique("router", 1), clique("worker", 3))
         async with self.operating() as grove:
@@ -275,6 +295,19 @@ class BackendFlow:
             await grove.settle()
             assert (await condition(grove, "demo-0", "BackendSynced"))["status"] == "True"
             assert await gated(grove) == {}
+
+    async def test_a_gang_whose_scheduler_is_missing_can_move_to_another(self) -> None:
+        """As its condition says: install the scheduler, or choose another one."""
+        if not self.definitions:
+            pytest.skip("there are no definitions that could be missing")
+        async with self.operating(installed=False) as grove:
+            await grove.apply(self.set_of(clique("router", 1), clique("worker", 2)))
+            await grove.settle()
+            assert await gated(grove) == {"demo-0": 3}
+            await self.choose(grove, "bystander")
+            await grove.settle()
+            assert await gated(grove) == {}
+            assert await schedulers(grove) == {"bystander": 3}
 
     # --- with a scheduler ---
 
@@ -367,6 +400,10 @@ class BackendFlow:
             "spec": {"replicas": 1, "template": {"cliques": list(cliques), **template}},
         }
 
+    async def choose(self, grove: Grove, backend: str | None) -> None:
+        patch = {"metadata": {"annotations": {labels.SCHEDULER_BACKEND: backend}}}
+        await grove.call("PATCH", f"{SETS}/demo", patch)
+
     async def objects(self, grove: Grove) -> Objects:
         """All objects of the backend's kinds that belong to a gang."""
         found: Objects = {}
@@ -380,6 +417,12 @@ class BackendFlow:
                     head = {"apiVersion": kind.api_version, "kind": kind.kind}
                     found[kind, obj["metadata"]["name"]] = head | obj
         return found
+
+    async def _lose_all_pods(self, grove: Grove) -> None:
+        await grove.settle()
+        for name in await grove.list("pods"):
+            await grove.call("DELETE", f"{PODS}/{name}")
+        await grove.settle(quiet=900)
 
     def _needs_objects(self) -> None:
         if not self.backend().kinds:
@@ -427,6 +470,11 @@ async def gated(grove: Grove) -> dict[str, int]:
     """How many pods have gates, by gang."""
     pods = (await grove.list("pods")).values()
     return dict(Counter(p["metadata"]["labels"][labels.POD_GANG] for p in pods if _gates(p)))
+
+
+async def schedulers(grove: Grove) -> dict[str, int]:
+    """How many pods name each scheduler."""
+    return dict(Counter(p["spec"]["schedulerName"] for p in (await grove.list("pods")).values()))
 
 
 async def condition(grove: Grove, gang: str, kind: str) -> Json:
