@@ -128,7 +128,10 @@ class Network(Model):
 class SchedulerProfile(Model):
     name: Annotated[str, About("The scheduler that this profile enables.", min_length=1)]
     separate: Annotated[
-        bool, About("Whether its backend runs as its own deployment, `grove backend --only`, and not in the operator.")
+        bool,
+        About(
+            "Whether its backend runs as its own deployment, `grove backend --only`, and not in the operator."
+        ),
     ] = default(False)
     config: Annotated[
         Raw | None,
