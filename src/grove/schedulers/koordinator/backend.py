@@ -131,7 +131,11 @@ class Koordinator:
             SchedulerObject(
                 kind,
                 {
-                    "metadata": {"name": _name(group), "labels": _labels(gang), "annotations": annotations},
+                    "metadata": {
+                        "name": _name(group),
+                        "labels": _labels(gang),
+                        "annotations": dict(annotations),
+                    },
                     "spec": {
                         "minMember": MORE_THAN_THERE_ARE if held and i == 0 else group.min_replicas,
                         **({"scheduleTimeoutSeconds": timeout} if timeout else {}),
@@ -144,7 +148,8 @@ class Koordinator:
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self.prepare_surplus(gang, group, pod)
-        pod.labels[LINK] = _name(group)
+        if group.min_replicas > 0:
+            pod.labels[LINK] = _name(group)
 
     def splits(self, gang: PodGang, group: PodGroup) -> bool:
         return True

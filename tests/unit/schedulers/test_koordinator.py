@@ -1,0 +1,349 @@
+"""What Koordinator is told about a gang."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from grove.api import ClusterTopologyBinding, codec, labels
+from grove.api.podgang import PodGang
+from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
+from grove.plan.draft import PodDraft
+from grove.schedulers.backend import Refusal, Served, Topologies
+from grove.schedulers.koordinator import Koordinator
+from grove.schedulers.koordinator.backend import GATED, LINK, POD_GROUPS, POD_GROUPS_OF_KOORDINATOR, UNGATED
+from tests.unit.api.sets import clique, pcs
+from tests.unit.schedulers.gangs import (
+    Json,
+    check_golden,
+    gang,
+    group,
+    packed,
+    served,
+    together,
+    translated,
+)
+
+ZONE, RACK, HOST = "topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname"
+PREFIX = "gang.scheduling.koordinator.sh"
+QUOTA = "quota.scheduling.koordinator.sh/name"
+HELD = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "SchedulerDialect",
+            "status": "True",
+            "reason": GATED,
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+    ],
+}
+TREE: Json = {
+    "spec": {
+        "networkTopologySpec": [
+            {"topologyLayer": "ZoneLayer", "labelKey": [ZONE]},
+            {"topologyLayer": "RackLayer", "parentTopologyLayer": "ZoneLayer", "labelKey": [RACK]},
+            {"topologyLayer": "NodeTopologyLayer", "parentTopologyLayer": "RackLayer"},
+        ]
+    }
+}
+
+koordinator = Koordinator({})
+aware = Koordinator({"networkTopology": "existing"})
+with_tree = served(aware, clusternetworktopologies={"default": TREE})
+
+GANGS: dict[str, PodGang] = {
+    "flat": gang(group("demo-0-worker", 4)),
+    "groups": gang(
+        group("demo-0-worker", 3),
+        group("demo-0-router", 1),
+        tags={QUOTA: "team-a", "quota.scheduling.koordinator.sh/tree-id": "tree-1", "team": "a"},
+        priorityClassName="inference",
+    ),
+    "groups-held": gang(group("demo-0-worker", 3), group("demo-0-router", 1), status=HELD),
+    "nobody-is-needed": gang(group("demo-0-spare", 0), group("demo-0-worker", 2)),
+    "users-own": gang(
+        group("demo-0-worker", 2),
+        annotations={
+            f"{PREFIX}/mode": "NonStrict",
+            f"{PREFIX}/match-policy": "once-satisfied",
+            f"{PREFIX}/waiting-time": "90s",
+        },
+    ),
+}
+CONSTRAINED: dict[str, PodGang] = {
+    "required-and-preferred": gang(
+        group("demo-0-worker", 2),
+        group("demo-0-router", 1),
+        topologyConstraint=packed(required=ZONE, preferred=HOST),
+    ),
+    "of-the-only-group": gang(group("demo-0-worker", 2, {"required": RACK})),
+    "of-all-groups-together": gang(
+        group("demo-0-a", 2),
+        group("demo-0-b", 2),
+        topologyConstraint=packed(required=ZONE),
+        topologyConstraintGroupConfigs=[
+            together("demo-0-u-0", "demo-0-a", "demo-0-b", pack={"required": RACK})
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GANGS)
+def test_a_gang_becomes_a_gang_group(name: str) -> None:
+    check_golden(f"koordinator/{name}", translated(koordinator, GANGS[name], served(koordinator)))
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_a_constraint_on_the_whole_gang_becomes_a_network_topology(name: str) -> None:
+    check_golden(f"koordinator/{name}", translated(aware, CONSTRAINED[name], with_tree))
+
+
+def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
+    levels = [
+        {"domain": "zone", "key": ZONE},
+        {"domain": "rack", "key": RACK},
+        {"domain": "host", "key": HOST},
+    ]
+    binding = {"metadata": {"name": "floor"}, "spec": {"levels": levels}}
+    managing = Koordinator({"networkTopology": "managed"})
+    assert [isinstance(b, Topologies) for b in (managing, aware, koordinator)] == [True, False, False]
+    made = managing.topology(codec.decode(codec.encode(binding), ClusterTopologyBinding))
+    check_golden("koordinator/topology", [{"kind": made.kind.kind, **made.body}])
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([], POD_GROUPS),
+        ([POD_GROUPS], POD_GROUPS),
+        ([POD_GROUPS_OF_KOORDINATOR], POD_GROUPS_OF_KOORDINATOR),
+        ([POD_GROUPS_OF_KOORDINATOR, POD_GROUPS], POD_GROUPS),
+    ],
+)
+def test_the_kind_is_one_that_is_served_and_that_which_the_scheduler_watches_goes_first(
+    kinds: Any, expected: Any
+) -> None:
+    cluster = Served(fields=dict.fromkeys(kinds, frozenset()))
+    assert {o.kind for o in koordinator.translate(GANGS["groups"], cluster)} == {expected}
+
+
+@pytest.mark.parametrize("name", ["koord-scheduler", "my-koord-scheduler-2", "koordinator"])
+def test_any_name_with_koord_in_it_is_served(name: str) -> None:
+    assert koordinator.matches(name)
+    assert not koordinator.matches("default-scheduler")
+
+
+def test_pods_beyond_the_minimum_are_members_of_nothing_and_keep_quota_and_priority() -> None:
+    found = GANGS["groups"]
+    draft = PodDraft("koord-scheduler", koordinator.gate)
+    koordinator.prepare_surplus(found, found.spec.pod_groups[0], draft)
+    assert LINK not in draft.labels
+    assert draft.labels[QUOTA] == "team-a"
+    assert draft.spec == {"priorityClassName": "inference"}
+
+
+def test_a_name_that_is_too_long_for_a_label_is_cut_and_stays_unique() -> None:
+    long = ["x" * 63 + c for c in "ab"]
+    found = gang(*(group(name, 1) for name in long))
+    made = [o.name for o in koordinator.translate(found, served(koordinator))]
+    assert len(set(made)) == 2
+    assert all(len(name) <= 63 for name in made)
+    for part, name in zip(found.spec.pod_groups, sorted(made), strict=True):
+        draft = PodDraft("koord-scheduler", koordinator.gate)
+        koordinator.prepare_pod(found, part, draft)
+        assert draft.labels[LINK] in made, name
+
+
+def pod(
+    index: int, *, gated: bool = False, node: str = "", linked: bool = True, phase: str = "Pending"
+) -> Pod:
+    return Pod(
+        metadata=PodMetadata(
+            name=f"demo-0-worker-{index}", labels={LINK: "demo-0-worker"} if linked else {"other": "1"}
+        ),
+        spec=PodSpec(
+            node_name=node or None,
+            hostname=f"demo-0-worker-{index}",
+            scheduling_gates=(SchedulingGate(name=koordinator.gate),) if gated else (),
+        ),
+        status=PodStatus(phase=phase),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pods", "word"),
+    [
+        ([], GATED),
+        ([pod(0, gated=True), pod(1, gated=True)], GATED),
+        ([pod(0), pod(1, gated=True)], GATED),
+        ([pod(0), pod(1)], UNGATED),
+        ([pod(0, node="a"), pod(1, node="a")], UNGATED),
+        # A replacement that waits alone takes nobody along.
+        ([pod(0, node="a"), pod(1, gated=True)], UNGATED),
+        # Two do.
+        ([pod(0), pod(1, gated=True), pod(2, node="a")], GATED),
+        # Pods beyond the minimum are no members, and dead ones are none any more.
+        ([pod(0), pod(1), pod(2, gated=True, linked=False)], UNGATED),
+        ([pod(0), pod(1), pod(2, gated=True, phase="Failed")], UNGATED),
+    ],
+)
+def test_a_gang_is_held_back_while_gates_of_members_could_be_taken_along(pods: list[Pod], word: str) -> None:
+    assert koordinator.dialect(GANGS["flat"], pods, Served()) == word
+
+
+def test_a_member_without_its_label_keeps_its_gate() -> None:
+    found = GANGS["flat"]
+    part = found.spec.pod_groups[0]
+    assert koordinator.broken_link(found, part, pod(0)) == ""
+    assert "lost its label" in koordinator.broken_link(found, part, pod(0, linked=False))
+    assert koordinator.broken_link(found, part, pod(4, linked=False)) == ""
+
+
+def without_tree(**more: Json) -> Served:
+    return served(aware, clusternetworktopologies=more)
+
+
+@pytest.mark.parametrize(
+    ("backend", "cluster", "found", "said"),
+    [
+        (koordinator, served(koordinator), CONSTRAINED["of-the-only-group"], "not set up for Koordinator"),
+        (aware, served(aware), CONSTRAINED["of-the-only-group"], "may not read it"),
+        (
+            aware,
+            without_tree(),
+            CONSTRAINED["of-the-only-group"],
+            "there is no ClusterNetworkTopology 'default'",
+        ),
+        (
+            aware,
+            without_tree(default={"spec": {"networkTopologySpec": TREE["spec"]["networkTopologySpec"][1:]}}),
+            CONSTRAINED["of-the-only-group"],
+            "not one chain",
+        ),
+        (aware, with_tree, gang(group("a", 1), topologyConstraint=packed(required="no/such")), "no layer"),
+        (aware, with_tree, gang(group("a", 1, {"required": RACK}), group("b", 1)), "only whole gangs"),
+        (
+            aware,
+            with_tree,
+            gang(
+                group("a", 1),
+                group("b", 1),
+                topologyConstraintGroupConfigs=[together("u", "a", pack={"required": RACK})],
+            ),
+            "only whole gangs",
+        ),
+    ],
+)
+def test_a_required_constraint_that_cannot_be_kept_is_refused(
+    backend: Koordinator, cluster: Served, found: PodGang, said: str
+) -> None:
+    with pytest.raises(Refusal, match=said):
+        backend.translate(found, cluster)
+
+
+def test_a_wish_that_cannot_be_kept_is_dropped_and_said() -> None:
+    found = gang(group("a", 1, {"preferred": RACK}), group("b", 1), topologyConstraint=packed(preferred=ZONE))
+    (one, _) = aware.translate(found, with_tree)
+    spec = json.loads(one.body["metadata"]["annotations"][f"{PREFIX}/network-topology-spec"])
+    assert spec == {"gatherStrategy": [{"layer": "ZoneLayer", "strategy": "PreferGather"}]}
+    assert aware.shortfall(found, with_tree).startswith("the wish to pack pod group 'a'")
+    (one, _) = koordinator.translate(found, served(koordinator))
+    assert f"{PREFIX}/network-topology-spec" not in one.body["metadata"]["annotations"]
+    assert koordinator.shortfall(found, served(koordinator)).count("is dropped") == 2
+
+
+def test_a_required_domain_is_not_kept_for_replacements_and_that_is_said() -> None:
+    assert "replace lost ones" in aware.shortfall(CONSTRAINED["of-the-only-group"], with_tree)
+    assert aware.shortfall(GANGS["groups"], with_tree) == ""
+
+
+def test_a_constraint_that_is_taken_back_goes_from_the_objects() -> None:
+    (made,) = koordinator.translate(GANGS["flat"], served(koordinator))
+    assert f"metadata.annotations.{PREFIX}/network-topology-spec" in made.ours
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"quta": "a"}, "quta"),
+        ({"mode": "Loose"}, "mode"),
+        ({"matchPolicy": "sometimes"}, "matchPolicy"),
+        ({"scheduleTimeoutSeconds": 0}, "scheduleTimeoutSeconds"),
+        ({"scheduleTimeoutSeconds": 901}, "scheduleTimeoutSeconds"),
+        ({"networkTopology": True}, "networkTopology"),
+    ],
+)
+def test_a_setting_that_is_wrong_is_named(settings: Json, said: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=said):
+        Koordinator(settings)
+
+
+def test_settings_are_defaults_for_sets_that_say_nothing() -> None:
+    house = Koordinator(
+        {"quota": "house", "mode": "NonStrict", "matchPolicy": "only-waiting", "scheduleTimeoutSeconds": 60}
+    )
+    (made,) = house.translate(GANGS["flat"], served(house))
+    assert made.body["metadata"]["annotations"][f"{PREFIX}/mode"] == "NonStrict"
+    assert made.body["metadata"]["annotations"][f"{PREFIX}/match-policy"] == "only-waiting"
+    assert made.body["spec"]["scheduleTimeoutSeconds"] == 60
+    (own,) = house.translate(GANGS["users-own"], served(house))
+    assert own.body["spec"]["scheduleTimeoutSeconds"] == 90
+    assert house.annotate(pcs(clique()), []) == {labels.QUEUE: "house"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("mode", "Loose"),
+        ("match-policy", "sometimes"),
+        ("waiting-time", "soon"),
+        ("waiting-time", "16m"),
+        ("waiting-time", "0s"),
+    ],
+)
+def test_an_annotation_that_koordinator_would_ignore_is_invalid(key: str, value: str) -> None:
+    found = pcs(clique())
+    found.metadata.annotations[f"{PREFIX}/{key}"] = value
+    (problem,) = koordinator.validate(found)
+    assert problem.path == ("metadata", "annotations", f"{PREFIX}/{key}")
+    assert not problem.warning
+
+
+def near(**more: Any) -> Json:
+    return {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}, **more}
+
+
+@pytest.mark.parametrize(
+    ("cliques", "template", "backend", "path"),
+    [
+        ([clique("a")], near(), koordinator, ("spec", "template", "topologyConstraint")),
+        ([clique("a")], near(), aware, None),
+        ([clique("a", **near())], {}, aware, None),
+        (
+            [clique("a", **near()), clique("b")],
+            {},
+            aware,
+            ("spec", "template", "cliques", 0, "topologyConstraint"),
+        ),
+        (
+            [clique("a"), clique("b")],
+            {"podCliqueScalingGroups": [near(name="g", cliqueNames=["a", "b"])]},
+            aware,
+            None,
+        ),
+        (
+            [clique("a"), clique("b")],
+            {"podCliqueScalingGroups": [near(name="g", cliqueNames=["a"])]},
+            aware,
+            ("spec", "template", "podCliqueScalingGroups", 0, "topologyConstraint"),
+        ),
+    ],
+)
+def test_a_set_whose_gangs_could_never_be_served_is_invalid(
+    cliques: list[Json], template: Json, backend: Koordinator, path: Any
+) -> None:
+    found = [p.path for p in backend.validate(pcs(*cliques, **template))]
+    assert found == ([path] if path else [])
