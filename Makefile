@@ -19,8 +19,9 @@ $(STAMP): requirements.lock pyproject.toml testbed/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e . -e testbed
 	@touch $@
 
-demo: $(STAMP)  ## watch a gang go through its whole life, on the embedded cluster
-	$(BIN)/grove demo $(ARGS)
+SCHEDULER ?= default
+demo: $(STAMP)  ## watch a gang live its whole life: make demo [SCHEDULER=default|kai|koordinator|volcano|yunikorn]
+	$(BIN)/grove demo --scheduler $(SCHEDULER) $(ARGS)
 
 test: check unit  ## lint, types, layers, and every test that needs no cluster
 

@@ -19,16 +19,27 @@ SvgOption = Annotated[
 ]
 
 
-def demo(keep: KeepOption = False, svg: SvgOption = None) -> None:
+SchedulerOption = Annotated[
+    str,
+    typer.Option("--scheduler", help="Who places the gangs: default, kai, koordinator, volcano or yunikorn."),
+]
+
+
+def demo(scheduler: SchedulerOption = "default", keep: KeepOption = False, svg: SvgOption = None) -> None:
     """Watch a disaggregated inference set come up, scale out, lose a pod, scale in and go away."""
     import asyncio
 
-    from grove.cli.demo_show import StepFailedError, play
+    from grove.cli.demo_show import SCHEDULERS, StepFailedError, play
     from grove.runtime.logs import configure
 
+    if scheduler not in SCHEDULERS:
+        known = ", ".join(SCHEDULERS)
+        raise CommandError(
+            f"there is no scheduler {scheduler!r} to show", f"choose one of {known}", Exit.USAGE
+        )
     configure("info" if os.environ.get("GROVE_DEBUG") else "critical", "text")
     try:
-        asyncio.run(play(keep=keep, svg=svg))
+        asyncio.run(play(scheduler, keep=keep, svg=svg))
     except BaseExceptionGroup as group:
         failed = group.subgroup(StepFailedError)
         if failed is None:

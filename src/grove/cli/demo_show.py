@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,41 @@ SYMBOLS = {
 LEAVING = ("×", "red")
 
 
+_UNLIMITED = {kind: {"limit": -1, "quota": -1} for kind in ("cpu", "memory", "gpu")}
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A simulated scheduler, the name that pods ask for it by, and the objects that it needs to be there."""
+
+    simulated: str
+    name: str
+    needs: tuple[tuple[str, dict[str, Any]], ...] = ()
+
+
+def _kai_queue(name: str, **spec: Any) -> tuple[str, dict[str, Any]]:
+    queue = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": name}}
+    return "/apis/scheduling.run.ai/v2/queues", queue | {"spec": {"resources": _UNLIMITED, **spec}}
+
+
+SCHEDULERS = {
+    "default": Scheduler("kube-1.37", "default-scheduler"),
+    "kai": Scheduler(
+        "kai", "kai-scheduler", (_kai_queue("all"), _kai_queue("default-queue", parentQueue="all"))
+    ),
+    "koordinator": Scheduler("koordinator", "koord-scheduler"),
+    "volcano": Scheduler("volcano", "volcano"),
+    "yunikorn": Scheduler("yunikorn", "yunikorn"),
+}
+
+
 class StepFailedError(Exception):
     """A step of the demonstration was not seen to happen."""
 
 
 class Demonstration:
-    def __init__(self, cluster: Cluster, operator: Operator, console: Console) -> None:
+    def __init__(self, cluster: Cluster, operator: Operator, console: Console, scheduler: str) -> None:
+        self.scheduler = scheduler
         self.cluster = cluster
         self.world = operator.world
         self.console = console
@@ -157,11 +187,17 @@ def _symbol(pod: Pod) -> tuple[str, str]:
     return SYMBOLS["starting" if is_scheduled(pod) else "waiting"]
 
 
-async def play(*, keep: bool = False, svg: Path | None = None) -> None:
+async def play(scheduler: str, *, keep: bool = False, svg: Path | None = None) -> None:
     """Raises StepFailedError at the first step that was not seen to happen."""
     console = Console(record=svg is not None, width=118 if svg else None)
-    async with Cluster(nodes=6, now=utc_now) as cluster, operating(cluster) as operator:
-        shown = Demonstration(cluster, operator, console)
+    chosen = SCHEDULERS[scheduler]
+    async with (
+        Cluster(nodes=6, now=utc_now, schedulers=[chosen.simulated]) as cluster,
+        operating(cluster) as operator,
+    ):
+        for path, needed in chosen.needs:
+            await cluster.create(path, needed)
+        shown = Demonstration(cluster, operator, console, chosen.name)
         if console.is_terminal and svg is None:
             with Live(get_renderable=shown.board, console=console, refresh_per_second=12, transient=True):
                 await _act(shown)
@@ -185,7 +221,7 @@ async def play(*, keep: bool = False, svg: Path | None = None) -> None:
 async def _act(shown: Demonstration) -> None:
     world, cluster = shown.world, shown.cluster
     path = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
-    example = _example()
+    example = _example(shown.scheduler)
 
     async def scale(copies: int) -> None:
         await world.groups.objects.set_scale(GROUP, copies)
@@ -247,7 +283,9 @@ async def _stay(shown: Demonstration) -> None:
     kubeconfig = Path.cwd() / ".cache" / "demo.kubeconfig"
     async with serve(shown.cluster.server, port=0) as url:
         write_kubeconfig(kubeconfig, url)
-        await shown.cluster.create("/apis/grove.io/v1alpha1/namespaces/default/podcliquesets", _example())
+        await shown.cluster.create(
+            "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets", _example(shown.scheduler)
+        )
         shown.console.print(
             "\nThe set is back, for you to play with. Ctrl-C ends the cluster.\n\n"
             f"  export KUBECONFIG={kubeconfig}\n  kubectl get pcs,pclq,pcsg,pg,pods\n",
@@ -260,8 +298,10 @@ async def _stay(shown: Demonstration) -> None:
             kubeconfig.unlink(missing_ok=True)
 
 
-def _example() -> dict[str, Any]:
+def _example(scheduler: str) -> dict[str, Any]:
     """The set of examples/disaggregated.yaml; its pods take a moment to become ready, so that it can be watched."""
     text = (files("grove.cli") / "demo.yaml").read_text(encoding="utf-8")
     found: dict[str, Any] = orjson.loads(PodCliqueSet.from_yaml(text).to_json())
+    for clique in found["spec"]["template"]["cliques"]:
+        clique["spec"]["podSpec"]["schedulerName"] = scheduler
     return found
