@@ -25,13 +25,11 @@ class NoGateOpensEarly:
         self.opened = 0
         self._watched = {*gates} or {v for k, v in vars(labels.Gate).items() if not k.startswith("_")}
         self._gangs: dict[tuple[str, str], Json] = {}
-        self._cliques: dict[tuple[str, str], Json] = {}
+        self._gone: dict[tuple[str, str], Json] = {}
         self._pods: dict[tuple[str, str], Json] = {}
 
     def __call__(self, write: Write) -> None:
-        kept = {"podgangs": self._gangs, "podcliques": self._cliques, "pods": self._pods}.get(
-            write.resource.plural
-        )
+        kept = {"podgangs": self._gangs, "pods": self._pods}.get(write.resource.plural)
         if kept is None:
             return
         if write.resource.plural == "pods" and write.type != "DELETED" and write.before is not None:
@@ -46,50 +44,60 @@ class NoGateOpensEarly:
             )
         if write.type == "DELETED":
             kept.pop(write.key, None)
+            if kept is self._gangs:
+                self._gone[write.key] = write.now
         else:
             kept[write.key] = write.now
 
     def _check(self, key: tuple[str, str], pod: Json) -> None:
-        tags = pod["metadata"]["labels"]
-        namespace = key[0]
-        gang = self._gangs.get((namespace, tags[labels.POD_GANG]))
-        assert gang is not None, f"{key} lost its gate without a gang"
-        said = {c["type"]: c for c in gang.get("status", {}).get("conditions", [])}
-        assert said.get("Initialized", {}).get("status") == "True", (
-            f"{key} lost its gate before its gang was initialized"
-        )
-        synced = said.get("BackendSynced", {})
-        assert synced.get("status") == "True", f"{key} lost its gate before the backend was in sync"
-        generation = gang["metadata"]["generation"]
-        assert synced.get("observedGeneration") == generation, (
-            f"{key} lost its gate while the backend was behind"
-        )
-        named = {r["name"] for g in gang["spec"]["podgroups"] for r in g["podReferences"]}
-        assert key[1] in named, f"{key} lost its gate before its gang named it"
-        self._check_complete(namespace, gang)
-        base = tags.get(labels.BASE_POD_GANG)
-        if base:
-            conditions = self._gangs[namespace, base].get("status", {}).get("conditions", [])
-            assert any(c["type"] == "Scheduled" and c["status"] == "True" for c in conditions), (
-                f"{key} of a scaled gang lost its gate before the base gang was scheduled"
-            )
+        """Raises unless everything held of the gang, or of its predecessor.
 
-    def _check_complete(self, namespace: str, gang: Json) -> None:
+        Somebody may delete a gang between the operator's look at it and its write. No operator can know that, and it
+        was right about the gang that it saw.
+        """
+        tags = pod["metadata"]["labels"]
+        gangs = self._known((key[0], tags[labels.POD_GANG]))
+        assert gangs, f"{key} lost its gate without a gang"
+        objections = [self._objection(key, gang, tags.get(labels.BASE_POD_GANG)) for gang in gangs]
+        assert not all(objections), objections[0]
+
+    def _known(self, key: tuple[str, str]) -> list[Json]:
+        """The gang as it is, and as it was when it was last deleted."""
+        return [g[key] for g in (self._gangs, self._gone) if key in g]
+
+    def _objection(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
+        """What was not yet so; empty when nothing was missing."""
+        said = {c["type"]: c for c in gang.get("status", {}).get("conditions", [])}
+        if said.get("Initialized", {}).get("status") != "True":
+            return f"{key} lost its gate before its gang was initialized"
+        synced = said.get("BackendSynced", {})
+        if synced.get("status") != "True":
+            return f"{key} lost its gate before the backend was in sync"
+        if synced.get("observedGeneration") != gang["metadata"]["generation"]:
+            return f"{key} lost its gate while the backend was behind"
+        if key[1] not in {r["name"] for g in gang["spec"]["podgroups"] for r in g["podReferences"]}:
+            return f"{key} lost its gate before its gang named it"
+        if base and not any(_is_scheduled(b) for b in self._known((key[0], base))):
+            return f"{key} of a scaled gang lost its gate before the base gang was scheduled"
+        return self._lacking(key[0], gang)
+
+    def _lacking(self, namespace: str, gang: Json) -> str:
         """Of every group there is at least its minimum of pods, alive or dying: they did exist together."""
         counts = Counter(
             p["metadata"]["labels"].get(labels.POD_CLIQUE)
             for (space, _), p in self._pods.items()
             if space == namespace and p["metadata"]["labels"].get(labels.POD_GANG) == gang["metadata"]["name"]
         )
-        if any(
-            r
-            for g in gang["spec"]["podgroups"]
-            for r in g["podReferences"]
-            if (namespace, r["name"]) not in self._pods
-        ):
-            return  # a pod that was there is gone again: it is being replaced
-        for group in gang["spec"]["podgroups"]:
-            assert counts[group["name"]] >= group["minReplicas"], f"{group['name']} lacks pods"
+        named = [r["name"] for g in gang["spec"]["podgroups"] for r in g["podReferences"]]
+        if any((namespace, name) not in self._pods for name in named):
+            return ""  # a pod that was there is gone again: it is being replaced
+        short = [g["name"] for g in gang["spec"]["podgroups"] if counts[g["name"]] < g["minReplicas"]]
+        return f"{', '.join(short)} lacks pods" if short else ""
+
+
+def _is_scheduled(gang: Json) -> bool:
+    conditions = gang.get("status", {}).get("conditions", [])
+    return any(c["type"] == "Scheduled" and c["status"] == "True" for c in conditions)
 
 
 def _gates(pod: Json) -> list[str]:
