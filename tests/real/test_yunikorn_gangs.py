@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, ClassVar
 
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import APPLICATION, PARAMETERS, YuniKorn
-from tests.real.gang_scenarios import GangScenarios, Json, Space, clique
+from tests.real.gang_scenarios import A_WHILE, CROWD, PATIENCE, GangScenarios, Json, Space, clique
 
 QUEUES = """\
 partitions:
@@ -33,6 +34,7 @@ class TestYuniKorn(GangScenarios):
     groups = "podgangs.scheduler.grove.io"
     queue_tag = ("labels", "yunikorn.apache.org/queue")
     keeps_preferences = False
+    settings: ClassVar[Json] = {"placeholderTimeoutInSeconds": 60}
 
     async def configure(self, space: Space, narrow: int) -> None:
         change = {"data": {"queues.yaml": QUEUES.format(cpus=narrow)}}
@@ -82,6 +84,20 @@ class TestYuniKorn(GangScenarios):
         await space.kubectl("delete", "pod", "filler-small-0")
         await space.until_bound(demo_0=4)
 
+    async def test_a_gang_that_was_gated_longer_than_its_time_out_is_placed(self, space: Space) -> None:
+        """Time behind a gate counts: the first application of the scaled gang may be over as soon as it begins."""
+        fillers = [f"small-{i}" for i in range(3)]
+        await space.create(*map(self.filler, fillers))
+        unit = {"name": "unit", "cliqueNames": ["worker"], "replicas": 2, "minAvailable": 1}
+        demo = self.set_of(clique("worker", 2), podCliqueScalingGroups=[unit])
+        demo["metadata"]["annotations"] = {PARAMETERS: "placeholderTimeoutInSeconds=5"}
+        await space.create(demo)
+        await asyncio.sleep(8)
+        await space.stays_bound()
+        for name in fillers:
+            await space.kubectl("delete", "pod", f"filler-{name}")
+        await space.until_bound(demo_0=2, demo_0_unit_0=2)
+
     async def test_a_queue_that_is_too_small_rejects_its_gangs_until_it_grows(self, space: Space) -> None:
         await self.configure(space, narrow=1)
         await asyncio.sleep(2)
@@ -97,6 +113,21 @@ class TestYuniKorn(GangScenarios):
         await space.stays_bound(free_0=2)
         await self.configure(space, narrow=4)
         await space.until_bound(free_0=2, held_0=2)
+
+    async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
+        self, space: Space
+    ) -> None:
+        """No part of one, that is: YuniKorn mixes up gangs of the same second, and the placeholders of those at the end
+        of the room may hold it in parts, until they run out of time."""
+        await space.create(self.set_of(clique("worker", 8, pool="crowd"), name="crowd", replicas=50))
+
+        async def whole() -> bool:
+            found = Counter((await space.bound()).values())
+            return list(found) == [8] and found[8] >= CROWD * 20 // 8 - 2
+
+        await space.until("nearly all the room has whole gangs", whole, patience=3 * PATIENCE)
+        await asyncio.sleep(A_WHILE)
+        assert await whole()
 
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         """By refusing it: YuniKorn knows no topology."""

@@ -16,13 +16,18 @@ What shapes this translation, beside the fields themselves:
   application will ever be placed. The same happens to one that is rejected. An application that lost all its pods
   lives on for a while, as one without a gang. So pods that follow join a new application: its number is the dialect
   of the gang. Otherwise they would fail, and be made again, for ever.
-- The time that a pod spends behind its gate counts for the time-out. So that is a week.
+- Placeholders hold what they have until all are placed, so gangs can hold back each other until one runs out of time.
+  So there is a time-out, YuniKorn's own by default.
+- The time-out also ends placeholders that all stand and whose pods are just about to take their places: a gang that is
+  placed in part. It counts the time behind a gate, which would make that likely. So that time is added to it when the
+  gate is removed.
 - Ids and names of task groups become parts of the names of placeholders: only letters, digits and dashes are safe.
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -71,7 +76,7 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     # Without one the placement rules of YuniKorn decide, usually by namespace.
     queue: str = ""
     gang_scheduling_style: Literal["Hard", "Soft"] = "Hard"
-    placeholder_timeout_in_seconds: Annotated[int, msgspec.Meta(ge=1)] = 7 * 24 * 3600
+    placeholder_timeout_in_seconds: Annotated[int, msgspec.Meta(ge=1)] = 900
 
 
 class YuniKorn:
@@ -126,6 +131,12 @@ class YuniKorn:
             pod.annotations[TASK_GROUPS] = _json(task_groups)
         if group.min_replicas > 0:
             pod.annotations[TASK_GROUP] = group.name
+
+    def release(self, gang: PodGang, waited: float) -> Mapping[str, str]:
+        """YuniKorn counts the time-out from when a pod was made, and not from when its gate was removed."""
+        parameters = self._parameters(gang)
+        adjusted = {TIMEOUT: str(int(parameters[TIMEOUT]) + ceil(waited))}
+        return {PARAMETERS: _written(parameters | adjusted)}
 
     def outdated(self, gang: PodGang, pod: Pod) -> bool:
         """Whether a pod without a node belongs to an application that nothing will come of any more."""

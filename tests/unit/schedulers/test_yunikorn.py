@@ -217,13 +217,13 @@ def test_a_pod_that_was_given_up_waits_for_the_gang_and_then_all_that_is_not_pla
 @pytest.mark.parametrize(
     ("settings", "own", "written"),
     [
-        ({}, "", "placeholderTimeoutInSeconds=604800 gangSchedulingStyle=Hard"),
+        ({}, "", "placeholderTimeoutInSeconds=900 gangSchedulingStyle=Hard"),
         (
             {"gangSchedulingStyle": "Soft", "placeholderTimeoutInSeconds": 60},
             "",
             "placeholderTimeoutInSeconds=60 gangSchedulingStyle=Soft",
         ),
-        ({}, "gangSchedulingStyle=Soft", "placeholderTimeoutInSeconds=604800 gangSchedulingStyle=Soft"),
+        ({}, "gangSchedulingStyle=Soft", "placeholderTimeoutInSeconds=900 gangSchedulingStyle=Soft"),
         (
             {},
             "gangSchedulingStyle=Soft  placeholderTimeoutInSeconds=9",
@@ -238,6 +238,12 @@ def test_style_and_time_out_are_those_of_the_set_or_of_the_profile(
     found = gang(group("a", 1), annotations=PLAIN | {PARAMETERS: own})
     assert draft_of(found, backend).annotations[PARAMETERS] == written
     assert ("no gang any more" in backend.shortfall(found, Served())) == ("Soft" in written)
+
+
+def test_time_behind_the_gate_is_added_to_the_time_out_when_the_gate_is_removed() -> None:
+    assert yunikorn.release(FOUND, 99.5) == {
+        PARAMETERS: "placeholderTimeoutInSeconds=1000 gangSchedulingStyle=Hard"
+    }
 
 
 @pytest.mark.parametrize(
