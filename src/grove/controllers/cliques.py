@@ -37,7 +37,7 @@ from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
-from grove.schedulers.backend import Attempts, Backend, Dialects, Links, Refusal, Splits, dialect_of
+from grove.schedulers.backend import Attempts, Backend, Dialects, Links, Refusal, Releases, Splits, dialect_of
 
 log = structlog.get_logger(__name__)
 
@@ -228,6 +228,13 @@ class CliqueController:
             position = next(i for i, g in enumerate(pod.spec.scheduling_gates) if g.name == gate)
             path = f"/spec/schedulingGates/{position}"
             patch = [{"op": "test", "path": f"{path}/name", "value": gate}, {"op": "remove", "path": path}]
+            if gang is not None and isinstance(backend, Releases):
+                said = backend.release(gang, _age(pod, self._world.now()).total_seconds())
+                # `prepare_pod` gave it the same ones, so there are annotations to add to.
+                patch += [
+                    {"op": "add", "path": f"/metadata/annotations/{k.replace('/', '~1')}", "value": v}
+                    for k, v in said.items()
+                ]
             try:
                 await self._world.pods.objects.json_patch(key_of(pod), msgspec.json.encode(patch))
             except NotFound:

@@ -303,3 +303,10 @@ class Attempts(Protocol):
     def outdated(self, gang: PodGang, pod: Pod) -> bool:
         """Whether a pod belongs to an earlier dialect and will never be placed. It is deleted and made anew."""
         ...
+
+
+@runtime_checkable
+class Releases(Protocol):
+    def release(self, gang: PodGang, waited: float) -> Mapping[str, str]:
+        """Annotations that a pod gets in the write that removes its gate, `waited` seconds after it was made."""
+        ...
