@@ -29,6 +29,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
 from grove.operator.assembly import Operator
 from grove.runtime.client import Client
+from grove.runtime.errors import RequestError
 from grove.runtime.http import HttpTransport
 from grove.runtime.informer import Informer
 from grove.runtime.kubeconfig import from_kubeconfig
@@ -199,7 +200,7 @@ async def _install(client: Client) -> None:
                 try:
                     await client.send(Call(Request("GET", path), "list", "crds"))
                     break
-                except Exception:
+                except RequestError:  # not served yet
                     await asyncio.sleep(0.2)
 
 
