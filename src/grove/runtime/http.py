@@ -1,4 +1,4 @@
-"""The transport to a real API server: HTTP/1.1 through one aiohttp connection pool.
+"""The transport to a real API server: HTTP/1.1 over a pool of connections.
 
 How many requests are under way is for the client's window to say, and how long one may take for its timeout;
 the pool sets no limit of its own. A peer that vanished without a word is noticed by TCP keepalive, and above that
@@ -6,126 +6,207 @@ by the idle timeout of the watch.
 """
 
 import asyncio
+import re
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from functools import lru_cache
+from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
-from yarl import URL
-
+from grove.runtime.connection import Answer, Connection
 from grove.runtime.errors import TransportError
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.transport import Request, Response
 
+# Servers and balancers close connections that are idle for longer, some without a word.
+LONGEST_IDLE = 60.0
+CONNECT_TIMEOUT = 10.0
+# How long `close` waits for the goodbyes of TLS.
+CLOSE_TIMEOUT = 2.0
+
 
 class HttpTransport:
-    """Made inside a running event loop; `close` it there."""
+    """Made inside a running event loop; `close` it there, after which no socket of it is open."""
 
     def __init__(self, cluster: Cluster, *, user_agent: str = "grove") -> None:
         self._cluster = cluster
-        self._headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": user_agent,
-        }
-        self._session = self._connect()
+        server = urlsplit(cluster.server)
+        self._host = server.hostname or ""
+        self._tls = (cluster.tls or ssl.create_default_context()) if server.scheme == "https" else None
+        self._port = server.port or (443 if self._tls else 80)
+        self._prefix = server.path.rstrip("/")
+        self._fixed_head = (
+            f" HTTP/1.1\r\nhost: {server.netloc.rpartition('@')[2]}\r\naccept: application/json\r\n"
+            f"accept-encoding: identity\r\nuser-agent: {_safe(user_agent)}\r\n"
+        )
+        self._open: set[Connection] = set()
+        self._idle: deque[Connection] = deque()
+        # Connections of an older generation are not used again.
+        self._generation = 0
 
     async def send(self, request: Request) -> Response:
-        with _translated(request):
-            answer = await self._request(request)
-            async with answer:
-                return Response(answer.status, _lower(answer.headers), await answer.read())
+        _, answer = await self._ask(request, whole=True)
+        return Response(answer.status, answer.headers, b"".join(answer.pieces))
 
     async def stream(self, request: Request) -> "HttpStream":
-        with _translated(request):
-            return HttpStream(request, await self._request(request))
+        return HttpStream(request, *await self._ask(request, whole=False))
 
     async def close(self) -> None:
-        await self._session.close()
+        self._retire()
+        for connection in self._open:
+            if not connection.usable:
+                connection.abort()
+        if self._open:
+            await asyncio.wait([c.lost for c in self._open], timeout=CLOSE_TIMEOUT)
+        for connection in (left := list(self._open)):
+            connection.abort()
+        await asyncio.gather(*(c.lost for c in left))
 
-    async def _request(self, request: Request) -> aiohttp.ClientResponse:
-        """The answer's head. A 401 is answered with renewed credentials, once."""
+    async def _ask(self, request: Request, *, whole: bool) -> tuple[Connection, Answer]:
+        """The answer, or its head if not `whole`. A 401 is answered with renewed credentials, once."""
         authorization = await self._cluster.credentials.authorization()
-        answer = await self._request_as(authorization, request)
+        connection, answer = await self._ask_as(authorization, request, whole)
         if answer.status != 401:
-            return answer
-        answer.release()
+            return connection, answer
+        if not answer.complete:
+            connection.abort()
         if await self._cluster.credentials.renew(authorization):
-            old, self._session = self._session, self._connect()
-            await old.close()
-        return await self._request_as(await self._cluster.credentials.authorization(), request)
+            self._retire()
+        return await self._ask_as(await self._cluster.credentials.authorization(), request, whole)
 
-    async def _request_as(self, authorization: str | None, request: Request) -> aiohttp.ClientResponse:
-        headers = {**request.headers, "Authorization": authorization} if authorization else request.headers
-        return await self._session.request(
-            request.method,
-            URL(self._cluster.server + request.path),
-            params=request.query,
-            headers=headers,
-            data=request.body or None,
-            allow_redirects=False,
-            server_hostname=self._cluster.tls_server_name,
-        )
+    async def _ask_as(
+        self, authorization: str | None, request: Request, whole: bool
+    ) -> tuple[Connection, Answer]:
+        content = self._bytes(authorization, request)
+        connection = self._idle_one() or await self._connect(request)
+        try:
+            answer = connection.begin(content, whole=whole)
+            await connection.wait(answer)
+        except OSError as e:
+            raise _broke(request, e) from e
+        return connection, answer
 
-    def _connect(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=0,
-            ssl=self._cluster.tls or True,
-            keepalive_timeout=60.0,
-            socket_factory=_socket_with_keepalive,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
-            headers=self._headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
-        )
+    def _bytes(self, authorization: str | None, request: Request) -> bytes:
+        target = self._prefix + _target(request.path, tuple(request.query.items()))
+        head = [request.method, " ", target, self._fixed_head]
+        for name, value in request.headers.items():
+            head += (name, ": ", _safe(value), "\r\n")
+        if authorization:
+            head += ("authorization: ", _safe(authorization), "\r\n")
+        if request.body or request.method in ("POST", "PUT", "PATCH"):
+            head += ("content-length: ", str(len(request.body)), "\r\n")
+        head.append("\r\n")
+        return "".join(head).encode("latin-1") + request.body
+
+    def _idle_one(self) -> Connection | None:
+        """The one that was used last; those that were long idle are given up."""
+        now = asyncio.get_running_loop().time()
+        while self._idle and now - self._idle[0].idle_since > LONGEST_IDLE:
+            self._idle.popleft().close()
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable:
+                return connection
+        return None
+
+    async def _connect(self, request: Request) -> Connection:
+        generation = self._generation
+
+        def keep(connection: Connection) -> None:
+            if generation == self._generation:
+                self._idle.append(connection)
+            else:
+                connection.close()
+
+        name = self._cluster.tls_server_name or self._host
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                transport, connection = await asyncio.get_running_loop().create_connection(
+                    lambda: Connection(keep),
+                    self._host,
+                    self._port,
+                    ssl=self._tls,
+                    server_hostname=name if self._tls else None,
+                )
+        except TimeoutError as e:
+            why = f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT:g} s"
+            raise _cannot_connect(request, why) from e
+        except OSError as e:  # also of TLS
+            raise _cannot_connect(request, str(e) or type(e).__name__) from e
+        _keep_alive(transport.get_extra_info("socket"))
+        self._open.add(connection)
+        connection.lost.add_done_callback(lambda _: self._open.discard(connection))
+        return connection
+
+    def _retire(self) -> None:
+        """No connection that is open now is used for another request."""
+        self._generation += 1
+        while self._idle:
+            self._idle.pop().close()
 
 
 class HttpStream:
     """An answer in pieces, as they come off the socket."""
 
-    def __init__(self, request: Request, answer: aiohttp.ClientResponse) -> None:
+    def __init__(self, request: Request, connection: Connection, answer: Answer) -> None:
         self.status = answer.status
-        self.headers: Mapping[str, str] = _lower(answer.headers)
+        self.headers: Mapping[str, str] = answer.headers
         self._request = request
+        self._connection = connection
         self._answer = answer
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        with _translated(self._request):
-            async for chunk in self._answer.content.iter_any():
-                yield chunk
+        answer = self._answer
+        while True:
+            while answer.pieces:
+                yield self._connection.take(answer)
+            if answer.complete:
+                return
+            try:
+                await self._connection.wait(answer)
+            except OSError as e:
+                raise _broke(self._request, e) from e
 
     async def close(self) -> None:
-        self._answer.close()
+        if not self._answer.complete:
+            self._connection.abort()
 
 
-@contextmanager
-def _translated(request: Request) -> Iterator[None]:
-    """What aiohttp raises, as a `TransportError` that says whether the request can have arrived."""
-    try:
-        yield
-    except (aiohttp.ClientConnectorError, aiohttp.ClientSSLError, aiohttp.ConnectionTimeoutError) as e:
-        raise TransportError(f"{request.method} {request.path}: cannot connect: {e}", sent=False) from e
-    except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as e:
-        said = str(e) or type(e).__name__
-        raise TransportError(f"{request.method} {request.path}: connection broke: {said}") from e
+def _cannot_connect(request: Request, why: str) -> TransportError:
+    return TransportError(f"{request.method} {request.path}: cannot connect: {why}", sent=False)
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in headers.items()}
+def _broke(request: Request, error: Exception) -> TransportError:
+    said = str(error) or type(error).__name__
+    return TransportError(f"{request.method} {request.path}: connection broke: {said}")
+
+
+@lru_cache(maxsize=256)
+def _query(items: tuple[tuple[str, str], ...]) -> str:
+    return "?" + urlencode(items)
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=-]*").fullmatch
+
+
+def _target(path: str, query: tuple[tuple[str, str], ...]) -> str:
+    return (path if _PLAIN(path) else quote(path, safe="/%")) + (_query(query) if query else "")
+
+
+def _safe(value: str) -> str:
+    """A value that ended its line would begin another header."""
+    if "\r" in value or "\n" in value:
+        raise ValueError("a header must not contain a line break")
+    return value
 
 
 # A vanished peer is noticed after 30 s + 3 * 10 s of silence; unacknowledged data after 60 s.
 _KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 
 
-def _socket_with_keepalive(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
+def _keep_alive(made: socket.socket) -> None:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):  # not every system has all of them
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made

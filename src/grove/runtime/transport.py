@@ -1,7 +1,7 @@
 """How bytes reach an API server: one request, one answer, or one answer that arrives in pieces.
 
-The client builds requests and reads answers; a transport only carries them. Two exist: HTTP over one
-aiohttp connection pool (`grove.runtime.http`), and the embedded cluster called in process, which lets
+The client builds requests and reads answers; a transport only carries them. Two exist: HTTP over a
+pool of connections (`grove.runtime.http`), and the embedded cluster called in process, which lets
 a test run in virtual time without a socket.
 """
 

@@ -242,3 +242,24 @@ async def test_a_stream_that_breaks_off_is_an_error_and_not_an_end() -> None:
                 pass
         await stream.close()
         await transport.close()
+
+
+async def test_after_close_no_socket_is_left_open(authority: trustme.CA) -> None:
+    """Neither an idle one nor that of a watch, with all that TLS has to say at the end."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            return web.Response(text="{}")
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        await asyncio.sleep(60)
+        return stream
+
+    async with serving(answer, server_tls(authority)) as address:
+        transport = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(authority)))
+        await asyncio.gather(*[transport.send(GET) for _ in range(5)])
+        await transport.stream(Request("GET", "/", {"watch": "true"}))
+        lost = [connection.lost for connection in transport._open]
+        await transport.close()
+        assert lost
+        assert all(future.done() for future in lost)

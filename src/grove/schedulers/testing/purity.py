@@ -10,6 +10,7 @@ from grove.schedulers.backend import Backend
 
 IMPURE = (
     "aiohttp",
+    "httptools",
     "asyncio",
     "grove.cli",
     "grove.controllers",

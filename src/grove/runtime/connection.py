@@ -1,0 +1,181 @@
+"""One HTTP/1.1 connection, with one request under way at a time.
+
+An operator's work is mostly small requests, so what one costs here is much of what the operator costs: the request is
+one write, the answer is parsed in C as it comes off the socket, and a task is woken once per answer.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import cast
+
+import httptools
+
+# A reader that is slower than the server makes the server wait from here on.
+MOST_UNREAD = 1 << 20
+
+
+class Answer:
+    """What has come so far. `status` is 0 until the head is there; `error` says that no more will come."""
+
+    __slots__ = ("complete", "error", "headers", "pieces", "status", "unread", "waiter")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.pieces: deque[bytes] = deque()
+        self.unread = 0
+        self.complete = False
+        self.error: Exception | None = None
+        self.waiter: asyncio.Future[None] | None = None
+
+
+class Connection(asyncio.Protocol):
+    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again."""
+
+    def __init__(self, on_idle: "Callable[[Connection], None]") -> None:
+        loop = asyncio.get_running_loop()
+        self.lost: asyncio.Future[None] = loop.create_future()
+        self.idle_since = loop.time()
+        self._loop = loop
+        self._on_idle = on_idle
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: Answer | None = None
+        self._whole = False
+        self._paused = False
+
+    @property
+    def usable(self) -> bool:
+        return self._answer is None and self._transport is not None and not self._transport.is_closing()
+
+    def begin(self, request: bytes, *, whole: bool) -> Answer:
+        """Sends a request. With `whole`, a waiter is woken only when all of the answer is there."""
+        if self._transport is None or self._answer is not None:
+            raise RuntimeError("the connection is in use")
+        answer = self._answer = Answer()
+        self._whole = whole
+        self._transport.write(request)
+        return answer
+
+    async def wait(self, answer: Answer) -> None:
+        """Until there is more of the answer. Raises what ended the connection. Cancelled, it ends the connection."""
+        if answer.error is None:
+            answer.waiter = self._loop.create_future()
+            try:
+                await answer.waiter
+            except asyncio.CancelledError:
+                self.abort()
+                raise
+            finally:
+                answer.waiter = None
+        if answer.error is not None:
+            raise answer.error
+
+    def take(self, answer: Answer) -> bytes:
+        """The piece that came first; the server may go on if it had to wait."""
+        piece = answer.pieces.popleft()
+        answer.unread -= len(piece)
+        if self._paused and answer.unread < MOST_UNREAD and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return piece
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """At once, without a word to the server: for an answer that nobody waits for any more."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as e:
+            self._fail(ConnectionError(f"the answer is no HTTP: {e}"))
+            self.abort()
+
+    def eof_received(self) -> bool:
+        answer = self._answer
+        if answer is not None and answer.status and not _is_delimited(answer):
+            self.on_message_complete()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._fail(exc or ConnectionError("the server closed the connection"))
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        if self._answer is None:
+            self.abort()  # nothing was asked
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._answer is not None:
+            self._answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        answer, status = self._answer, self._parser.get_status_code()
+        if answer is None:
+            return
+        if status < 200:  # the answer itself is still to come
+            answer.headers.clear()
+            return
+        answer.status = status
+        if not self._whole:
+            _wake(answer)
+
+    def on_body(self, piece: bytes) -> None:
+        answer = self._answer
+        if answer is None:
+            return
+        answer.pieces.append(piece)
+        if self._whole:
+            return
+        answer.unread += len(piece)
+        if answer.unread >= MOST_UNREAD and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        _wake(answer)
+
+    def on_message_complete(self) -> None:
+        answer = self._answer
+        if answer is None or not answer.status:
+            return
+        answer.complete = True
+        self._answer = None
+        _wake(answer)
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        if self._parser.should_keep_alive():
+            self.idle_since = self._loop.time()
+            self._on_idle(self)
+        else:
+            self.close()
+
+    def _fail(self, error: Exception) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None and not answer.complete:
+            answer.error = error
+            _wake(answer)
+
+
+def _wake(answer: Answer) -> None:
+    if answer.waiter is not None and not answer.waiter.done():
+        answer.waiter.set_result(None)
+
+
+def _is_delimited(answer: Answer) -> bool:
+    """Whether the answer says itself where it ends; else it ends with the connection."""
+    return "content-length" in answer.headers or "chunked" in answer.headers.get("transfer-encoding", "")
