@@ -15,6 +15,7 @@ import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
 from grove_testbed.fixtures import note_use, started
+from grove_testbed.sessions import session_to
 
 from grove.sandbox.apiserver import ApiServer
 from grove.sandbox.http import serve
@@ -60,11 +61,8 @@ async def connection(server: str, request: pytest.FixtureRequest) -> AsyncIterat
     if server == "real":
         cluster: Cluster = request.getfixturevalue("control_plane")
         note_use(request, cluster)
-        async with aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=cluster.tls()),
-            headers={"Authorization": f"Bearer {cluster.token()}"},
-            read_bufsize=2**22,
-        ) as session:
+        authorization = {"Authorization": f"Bearer {cluster.token()}"}
+        async with session_to(cluster, headers=authorization, read_bufsize=2**22) as session:
             yield Connection(session, cluster.url, cluster.compact)
     else:
         embedded = ApiServer()

@@ -195,8 +195,6 @@ class GangScenarios:
             stop.set()
             await running
             await client.close()
-            # aiohttp ends TLS connections after its session, in the background, and has nothing to wait for.
-            await asyncio.sleep(0.25)
 
     @staticmethod
     def binding() -> Json:

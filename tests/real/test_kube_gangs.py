@@ -144,8 +144,6 @@ async def working(plane: Cluster, dialect: str, settings: Json | None = None) ->
             await running
     finally:
         await lab.client.close()
-        # aiohttp ends TLS connections after its session, in the background, and has nothing to wait for.
-        await asyncio.sleep(0.25)
 
 
 def backend(settings: Json | None) -> Callable[[dict[str, Any]], Kubernetes]:

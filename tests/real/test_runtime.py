@@ -24,12 +24,7 @@ from grove.runtime.kubeconfig import find_cluster
 from grove.runtime.objects import ObjectKey
 from grove.sandbox.kubelet.objects import PODS, Pod
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.timeout(600),
-    # A TLS connection that breaks while it is being made is left to the garbage collector by asyncio.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 
 PATIENCE = 60.0
 

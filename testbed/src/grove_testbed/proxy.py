@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ import aiohttp
 from aiohttp import web
 
 from grove_testbed.cluster import Cluster, free_ports
+from grove_testbed.sessions import session_to
 
 # Belong to one connection, not to the request.
 _HOP_BY_HOP = {"connection", "content-length", "host", "keep-alive", "transfer-encoding", "upgrade"}
@@ -56,6 +58,7 @@ class FaultProxy:
         self.served = 0
         self._faults: list[Fault] = []
         self._open: set[asyncio.Transport] = set()
+        self._ending = AsyncExitStack()
 
     @property
     def url(self) -> str:
@@ -109,11 +112,8 @@ class FaultProxy:
     async def __aenter__(self) -> Self:
         certificate = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.load_cert_chain(self._cluster.folder / "server.crt", self._cluster.folder / "server.key")
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(ssl=self._cluster.tls(), limit=0),
-            timeout=aiohttp.ClientTimeout(total=None),
-            auto_decompress=False,
-        )
+        upstream = session_to(self._cluster, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False)
+        self._session = await self._ending.enter_async_context(upstream)
         app = web.Application(client_max_size=2**24)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
@@ -126,7 +126,7 @@ class FaultProxy:
     ) -> None:
         self.cut()
         await self._runner.cleanup()
-        await self._session.close()
+        await self._ending.aclose()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         transport = request.transport

@@ -1,6 +1,8 @@
 """The HTTP transport, on real sockets."""
 
 import asyncio
+import gc
+import socket
 import ssl
 from pathlib import Path
 
@@ -244,22 +246,39 @@ async def test_a_stream_that_breaks_off_is_an_error_and_not_an_end() -> None:
         await transport.close()
 
 
-async def test_after_close_no_socket_is_left_open(authority: trustme.CA) -> None:
-    """Neither an idle one nor that of a watch, with all that TLS has to say at the end."""
+async def test_after_close_no_connection_is_left_open(authority: trustme.CA) -> None:
+    """Neither a pooled one, nor one whose stream was closed or request given up, though its peer says no goodbye."""
 
-    async def answer(request: web.Request) -> web.StreamResponse:
-        if "watch" not in request.query:
-            return web.Response(text="{}")
-        stream = web.StreamResponse()
-        await stream.prepare(request)
-        await asyncio.sleep(60)
-        return stream
+    async def slow(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        if request.path != "/quick":
+            await answer.prepare(request)
+            await answer.write(b"x")
+            deaf = request.transport
+            assert isinstance(deaf, asyncio.Transport)
+            deaf.pause_reading()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                deaf.abort()
+        return answer
 
-    async with serving(answer, server_tls(authority)) as address:
+    async with serving(slow, server_tls(authority)) as address:
         transport = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(authority)))
-        await asyncio.gather(*[transport.send(GET) for _ in range(5)])
-        await transport.stream(Request("GET", "/", {"watch": "true"}))
-        lost = [connection.lost for connection in transport._open]
+        closed, left_open = await transport.stream(GET), await transport.stream(GET)
+        given_up = asyncio.create_task(transport.send(GET))
+        await transport.send(Request("GET", "/quick"))
+        assert len(connections_to(address)) == 4
+        await closed.close()
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
         await transport.close()
-        assert lost
-        assert all(future.done() for future in lost)
+        assert connections_to(address) == []
+        await left_open.close()
+
+
+def connections_to(address: str) -> list[socket.socket]:
+    """The client's open sockets; the test's server has the same process, but another port."""
+    port = int(address.rpartition(":")[2])
+    sockets = [s for s in gc.get_objects() if isinstance(s, socket.socket) and s.fileno() != -1]
+    return [s for s in sockets if s.family == socket.AF_INET and s.getsockname()[1] != port]
