@@ -12,6 +12,9 @@ import pytest
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
+from grove.api.reasons import RunReason
+from grove.cli.explain_cluster import find_subject, read
+from grove.plan.explain import explain
 from grove.sandbox.nodes import node
 from grove.sandbox.schedulers.catalog import CATALOG
 from grove.schedulers.kube import Kubernetes
@@ -157,11 +160,16 @@ class GangScenarios:
             await grove.apply(self.set_of(clique("worker", 2), queue="team-a"))
             await grove.settle()
             said = await self.condition(grove, "demo-0", "BackendSynced")
-            assert (said["status"], said["reason"]) == ("False", "RefusedByBackend")
+            assert (said["status"], said["reason"]) == ("False", "QueueMissing")
             assert "'team-a'" in said["message"]
             assert grove.observer.opened == 0
+            client = grove.cluster.client("explain")
+            answer = explain(await read(client, await find_subject(client, "default", "demo")))
+            assert answer.reason is RunReason.QUEUE_MISSING
+            assert "'team-a'" in answer.said[0].text
             await self.prepare(grove, "team-a")
             await grove.settle()
+            assert (await self.condition(grove, "demo-0", "BackendSynced"))["status"] == "True"
             assert await self.bound(grove) == 2
 
     async def test_another_queue_reaches_the_scheduler(self) -> None:

@@ -64,6 +64,16 @@ class TestKoordinator(GangScenarios):
         entry = Entry(lambda: KoordinatorScheduler(network_topology=True), "koordinator.yaml")
         monkeypatch.setitem(CATALOG, "koordinator", entry)
 
+    @classmethod
+    def queue(cls, name: str) -> tuple[str, Json]:
+        """Found by its name, in whatever namespace it is."""
+        body = {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+            "kind": "ElasticQuota",
+            "metadata": {"name": name},
+        }
+        return "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/kube-system/elasticquotas", body
+
     async def minimums(self, grove: Grove) -> dict[str, int]:
         found = (await grove.call("GET", self.groups))["items"]
         return {g["metadata"]["name"]: g["spec"]["minMember"] for g in found}
@@ -156,6 +166,7 @@ class TestKoordinator(GangScenarios):
 
     async def test_the_quota_is_a_label_of_the_pods_and_a_new_one_is_for_new_pods(self) -> None:
         async with self.cluster(4) as grove:
+            await self.prepare(grove, "team-a", "team-b")
             await grove.apply(self.set_of(clique("worker", 2), queue="team-a"))
             await grove.settle()
             assert await self.quotas(grove) == {"team-a"}
@@ -229,8 +240,7 @@ class TestKoordinator(GangScenarios):
         found = [p["spec"].get("nodeName", "") for p in (await grove.list("pods")).values()]
         return {int(n.removeprefix("node-")) // 2 for n in found if n}
 
-    # Koordinator has quotas and no queues, which Grove does not look up; and priorities of pods alone.
-    test_a_queue_that_does_not_exist_is_named_and_its_arrival_heals: Any = None
+    # Koordinator has quotas and no queues, and priorities, of pods alone.
     test_another_queue_reaches_the_scheduler: Any = None
     test_cliques_may_name_the_queue: Any = None
     test_another_priority_reaches_the_scheduler_and_none_removes_it: Any = None

@@ -125,8 +125,8 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.SYNCED,
         Actor.YOU,
-        "The queue that the gang is for does not exist.",
-        "Create the queue, or name another one on the set.",
+        "The queue that the gang is for does not exist, or is not open to it.",
+        "Create the queue, or name another one on the set. The gang goes on by itself.",
     )
     REFUSED_BY_BACKEND = (
         "RefusedByBackend",
@@ -165,8 +165,16 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.CREATED,
         Actor.YOU,
-        "The API server refuses the pods, or a change to them. The whole gang waits.",
+        "The API server refuses the pods. The whole gang waits.",
         "Read what it said: the podSpec, a quota, a policy, a webhook? Grove tries again by itself.",
+    )
+    PODS_NOT_DELETED = (
+        "PodsNotDeleted",
+        Weight.STUCK,
+        Step.CREATED,
+        Actor.YOU,
+        "The API server refuses to delete pods that are to go, or to be replaced.",
+        "Read what it said: a policy, a webhook, a missing right of the operator? Grove tries again by itself.",
     )
     WAITING_FOR_PODS = (
         "WaitingForPods",
@@ -207,6 +215,14 @@ class RunReason(enum.StrEnum):
         Actor.YOU,
         "Pods are held by a scheduling gate that is not Grove's, and so is their gang.",
         "See to whoever put that gate there: a quota manager, a policy, or the podSpec itself.",
+    )
+    GATES_NOT_OPENED = (
+        "GatesNotOpened",
+        Weight.STUCK,
+        Step.UNGATED,
+        Actor.YOU,
+        "The pods may go, and the API server refuses to let Grove remove their gates.",
+        "Read what it said: a policy, a webhook, a missing right of the operator? Grove tries again by itself.",
     )
     WAITING_FOR_BASE_GANG = (
         "WaitingForBaseGang",

@@ -152,7 +152,7 @@ class Backends:
                 gang = with_dialect(gang, dialect)
             return replace(await self._sync(gang, backend, served, pods), dialect=dialect)
         except Refusal as e:
-            return Synced(False, Reason.REFUSED_BY_BACKEND, str(e), dialect=dialect)
+            return Synced(False, e.reason, str(e), dialect=dialect)
         except RequestError as e:
             return Synced(False, Reason.BACKEND_FAILED, describe(e), e, dialect)
         except Exception as e:

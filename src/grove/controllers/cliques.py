@@ -147,8 +147,9 @@ class CliqueController:
             and gang.metadata.deletion_timestamp is None
             and backend is not None
             and (dialect_of(gang) or not isinstance(backend, Dialects))
+            and (group := _group(clique, gang)) is not None
         ):
-            failures += await self._create(clique, shape, gang, backend, plan.create)
+            failures += await self._create(clique, shape, gang, group, backend, plan.create)
         if backend is not None:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
@@ -178,10 +179,16 @@ class CliqueController:
         self._world.warn(PodClique.resource, clique, EventReason.POD_REPLACED, note, "ReplacePod")
 
     async def _create(
-        self, clique: PodClique, shape: Shape, gang: PodGang, backend: Backend, indices: Sequence[int]
+        self,
+        clique: PodClique,
+        shape: Shape,
+        gang: PodGang,
+        group: PodGroup,
+        backend: Backend,
+        indices: Sequence[int],
     ) -> list[tuple[str, Exception]]:
         try:
-            template = self._template(clique, shape, gang, backend)
+            template = self._template(clique, shape, gang, group, backend)
         except Refusal as e:
             return [("ERR_BUILD_POD_RESOURCE", e)]
         namespace = clique.metadata.namespace or ""
@@ -275,14 +282,9 @@ class CliqueController:
         await remove_finalizer(self._world.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
 
     def _template(
-        self, clique: PodClique, shape: Shape, gang: PodGang, backend: Backend
+        self, clique: PodClique, shape: Shape, gang: PodGang, group: PodGroup, backend: Backend
     ) -> Callable[[int], PodTemplate]:
         """The template of the pod with an index. Raises Refusal."""
-        group = _group(clique, gang)
-        if group is None:
-            raise Refusal(
-                f"PodGang {gang.metadata.name} has no group for PodClique {clique.metadata.name} yet"
-            )
 
         def made(prepare: Callable[[PodGang, PodGroup, PodDraft], None]) -> PodTemplate:
             draft = PodDraft(scheduler_name=label(gang, labels.SCHEDULER_NAME), gate=backend.gate)

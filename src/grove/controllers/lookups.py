@@ -11,7 +11,6 @@ from grove.controllers.world import Companion, decode_companion
 from grove.runtime.cache import Cache, Change
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
-from grove.runtime.objects import ObjectKey
 from grove.schedulers.backend import Backend, ObjectKind, Reads
 
 Json = dict[str, Any]
@@ -22,7 +21,7 @@ class Lookups:
 
     def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
         self._informers: dict[ObjectKind, Informer[Companion]] = {
-            kind: manager.informer(kind, decode_companion, required=False)
+            kind: manager.informer(kind, decode_companion, required=False, indexes={"name": _name_of})
             for backend in backends
             if isinstance(backend, Reads)
             for kind in backend.reads
@@ -57,17 +56,21 @@ class _ByName(Mapping[str, Json]):
         self._cache = cache
 
     def __getitem__(self, name: str) -> Json:
-        found = self._cache.get(ObjectKey("", name))
-        if found is None:
+        found = self._cache.by_index("name", name)
+        if not found:
             raise KeyError(name)
-        body: Json = orjson.loads(found.body)
+        body: Json = orjson.loads(found[0].body)
         return body
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._cache.get(ObjectKey("", name)) is not None
+        return bool(self._cache.by_index("name", name))
 
     def __iter__(self) -> Iterator[str]:
         return (o.metadata.name or "" for o in self._cache)
 
     def __len__(self) -> int:
         return len(self._cache)
+
+
+def _name_of(obj: Companion) -> list[str]:
+    return [obj.metadata.name or ""]

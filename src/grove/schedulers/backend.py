@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from grove.api.codec import to_builtins
-from grove.api.conditions import ConditionType
+from grove.api.conditions import ConditionType, Reason
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.pods import Pod
@@ -144,10 +144,14 @@ class Backend(Protocol):
 
 
 class Refusal(Exception):  # noqa: N818
-    """A gang that this scheduler cannot serve as asked: what is wrong, and what the user can do."""
+    """A gang that this scheduler cannot serve as asked: what is wrong, and what the user can do.
 
-    def __init__(self, message: str, remedy: str = "") -> None:
+    `reason` is that of the gang's condition BackendSynced.
+    """
+
+    def __init__(self, message: str, remedy: str = "", reason: str = Reason.REFUSED_BY_BACKEND) -> None:
         super().__init__(f"{message}; {remedy}" if remedy else message)
+        self.reason = reason
 
 
 @runtime_checkable
@@ -201,8 +205,9 @@ class Topologies(Protocol):
 @runtime_checkable
 class Reads(Protocol):
     reads: Sequence[ObjectKind]
-    """Cluster-scoped kinds of the scheduler that `translate` looks up in `served.objects`, such as queues.
+    """Kinds of the scheduler that `translate` looks up in `served.objects` by name, such as queues.
 
+    They are cluster-scoped, or their names are unique in the cluster all the same.
     A gang is translated anew when one of them comes, goes or gets another spec; not when its status changes.
     """
 

@@ -31,7 +31,7 @@ from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
 from grove.plan.draft import PodDraft
 from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
-from grove.schedulers.queues import disagreements, queue_of
+from grove.schedulers.queues import check_exists, disagreements, queue_of
 
 POD_GROUPS = ObjectKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 QUEUES = ObjectKind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
@@ -93,7 +93,7 @@ class Kai:
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         queue = self._queue(gang)
         _check_served(gang, served)
-        _check_queue(queue, served)
+        check_exists(queue, "KAI queue", QUEUES, served, f"label {QUEUE}")
         subgroups = _subgroups(gang, served)
         tops = sum(1 for s in subgroups if "parent" not in s)
         own = gang.metadata.annotations
@@ -202,15 +202,6 @@ def _check_served(gang: PodGang, served: Served) -> None:
         raise Refusal(
             f"the PodGroups of this KAI have no {' and no '.join(missing)}, which this gang needs",
             "upgrade KAI to 0.15 or later",
-        )
-
-
-def _check_queue(queue: str, served: Served) -> None:
-    known = served.objects.get(QUEUES)
-    if known is not None and queue not in known:
-        raise Refusal(
-            f"there is no KAI queue {queue!r}",
-            f"create it (kind Queue, {QUEUES.api_version}), or name another in the label {QUEUE} of the PodCliqueSet",
         )
 
 

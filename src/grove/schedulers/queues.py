@@ -1,9 +1,15 @@
-"""The queue that a set asks for: the set's own, else the one that its cliques name, all of them the same."""
+"""The queue that a set asks for: the set's own, else the one that its cliques name, all of them the same.
+
+Schedulers ignore a gang whose queue does not exist, or put it elsewhere, without a word. So such a gang is refused
+until the queue is there.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
+from grove.api.conditions import Reason
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.validation.problem import Problem, invalid
+from grove.schedulers.backend import ObjectKind, Refusal, Served
 from grove.schema.errors import Path
 
 Look = Callable[[Mapping[str, str], Mapping[str, str]], str]
@@ -29,6 +35,17 @@ def disagreements(pcs: PodCliqueSet, look: Look) -> Iterator[Problem]:
                 f"{where} names the queue {first[1]!r}, and all pods of a gang are in one queue",
                 "name one queue, best on the PodCliqueSet",
             )
+
+
+def check_exists(queue: str, what: str, kind: ObjectKind, served: Served, named_by: str) -> None:
+    """Raises Refusal. Where the kind is not served, or Grove may not read it, every queue counts as one that exists."""
+    known = served.objects.get(kind)
+    if known is not None and queue not in known:
+        raise Refusal(
+            f"there is no {what} {queue!r}",
+            f"create it (kind {kind.kind}, {kind.api_version}), or name another in the {named_by} of the PodCliqueSet",
+            Reason.QUEUE_MISSING,
+        )
 
 
 def _named(pcs: PodCliqueSet, look: Look) -> Iterator[tuple[Path, str]]:

@@ -246,7 +246,11 @@ def test_notes_keep_nothing_from_running() -> None:
     [
         ("ERR_CREATE_POD", RunReason.PODS_REFUSED_BY_SERVER),
         ("ERR_BUILD_POD_RESOURCE", RunReason.REFUSED_BY_BACKEND),
+        ("ERR_DELETE_POD", RunReason.PODS_NOT_DELETED),
         ("ERR_POD_LINK_DROPPED", RunReason.POD_LINK_DROPPED),
+        ("ERR_REMOVE_POD_SCHEDULING_GATE", RunReason.GATES_NOT_OPENED),
+        ("ERR_SYNC_PCLQ_RESOURCE_CLAIM", RunReason.PARTS_REFUSED_BY_SERVER),
+        ("ERR_OF_A_LATER_VERSION", RunReason.PODS_REFUSED_BY_SERVER),
     ],
 )
 def test_errors_of_a_clique_are_told_in_their_own_words(code: str, reason: RunReason) -> None:
@@ -434,6 +438,26 @@ def test_a_pod_that_goes_or_ended_says_so_itself() -> None:
         RunReason.PODS_FAILED,
         "train-0-worker-1 ended: Evicted the node was low on memory",
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "expected"),
+    [
+        ("ApplicationRejected", " failed to place application train-0-1a2b", RunReason.QUEUE_MISSING),
+        ("ApplicationRejected", " failed to find queue root.a for application", RunReason.QUEUE_MISSING),
+        ("ApplicationRejected", " queue root.a cannot fit application", RunReason.PODS_FAILED),
+        ("ResourceReservationTimeout", "failed to place application", RunReason.PODS_FAILED),
+    ],
+)
+def test_pods_that_yunikorn_finds_no_queue_for_miss_a_queue(
+    reason: str, message: str, expected: RunReason
+) -> None:
+    world = World()
+    for pod in world.pods:
+        pod.status = PodStatus(phase="Failed", reason=reason, message=message)
+    found = top_reason(world.seen())
+    assert found.reason is expected
+    assert message.strip() in found.message
 
 
 def test_finished_work_is_fine() -> None:

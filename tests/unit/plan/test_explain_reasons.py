@@ -1,11 +1,15 @@
 """The vocabulary of reasons is complete, short, and documented one by one."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from grove.api.reasons import Actor, RunReason, Step, Weight
+from grove.controllers import cliques
+from grove.plan.explain.parts import CLIQUE_ERRORS
+from grove.plan.gang_init import POD_NOT_CREATED
 
 PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 SECTIONS = dict(
@@ -23,6 +27,11 @@ def test_every_reason_has_its_section(reason: RunReason) -> None:
 def test_the_page_explains_no_reason_that_does_not_exist() -> None:
     words = {s for s in SECTIONS if " " not in s}
     assert words == {r.value for r in RunReason}
+
+
+def test_every_error_of_a_clique_has_a_reason() -> None:
+    source = Path(inspect.getfile(cliques)).read_text(encoding="utf-8")
+    assert {*re.findall(r'"(ERR_[A-Z_]+)"', source), POD_NOT_CREATED} == set(CLIQUE_ERRORS)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,9 @@ class TestVolcano(BackendConformance):
     queue_tag = ("annotations", "scheduling.grove.io/volcano-queue")
 
 
+QUOTAS = objects("scheduling.sigs.k8s.io/v1alpha1", "ElasticQuota", "team-a", "team-b")
+
+
 class TestKoordinator(BackendConformance):
     factory: ClassVar[Factory] = Koordinator
     served = served_by(
@@ -90,7 +93,8 @@ class TestKoordinator(BackendConformance):
                 "apiVersion": "scheduling.koordinator.sh/v1alpha1",
                 "kind": "ClusterNetworkTopology",
                 **tree_of(TOPOLOGY).body,
-            }
+            },
+            *QUOTAS,
         ],
     )
     settings: ClassVar = {"networkTopology": "managed"}
@@ -99,7 +103,7 @@ class TestKoordinator(BackendConformance):
 
 class TestKoordinatorWithoutTopology(BackendConformance):
     factory: ClassVar[Factory] = Koordinator
-    served = served_by(CATALOG["koordinator"].definitions())
+    served = served_by(CATALOG["koordinator"].definitions(), objects=QUOTAS)
     queue_tag = ("labels", "quota.scheduling.koordinator.sh/name")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from grove.api import ClusterTopologyBinding, codec, labels, names
+from grove.api.conditions import Reason
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.podgang import PodGang
 from grove.plan.draft import PodDraft
@@ -197,8 +198,9 @@ def test_what_cannot_be_served_is_refused(found: PodGang, missing: tuple[str, ..
 
 
 def test_a_queue_that_does_not_exist_is_refused_if_queues_can_be_read() -> None:
-    with pytest.raises(Refusal, match="no KAI queue 'default-queue'"):
+    with pytest.raises(Refusal, match="no KAI queue 'default-queue'") as refused:
         kai.translate(GANGS["flat"], served(kai, queues={"other": {}}))
+    assert refused.value.reason == Reason.QUEUE_MISSING
     assert kai.translate(GANGS["flat"], served(kai, queues={"default-queue": {}}))
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from grove.api import ClusterTopologyBinding, codec, labels
+from grove.api.conditions import Reason
 from grove.api.podgang import PodGang
 from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
 from grove.plan.draft import PodDraft
@@ -143,6 +144,15 @@ def test_pods_beyond_the_minimum_are_members_of_nothing_and_keep_quota_and_prior
     assert LINK not in draft.labels
     assert draft.labels[QUOTA] == "team-a"
     assert draft.spec == {"priorityClassName": "inference"}
+
+
+def test_a_quota_that_does_not_exist_is_refused_if_quotas_can_be_read() -> None:
+    with pytest.raises(Refusal, match="no ElasticQuota 'team-a'") as refused:
+        koordinator.translate(GANGS["groups"], served(koordinator, elasticquotas={"other": {}}))
+    assert refused.value.reason == Reason.QUEUE_MISSING
+    assert koordinator.translate(GANGS["groups"], served(koordinator, elasticquotas={"team-a": {}}))
+    assert koordinator.translate(GANGS["groups"], served(koordinator))
+    assert koordinator.translate(GANGS["flat"], served(koordinator, elasticquotas={}))
 
 
 def test_a_name_that_is_too_long_for_a_label_is_cut_and_stays_unique() -> None:

@@ -1,5 +1,6 @@
 """What is the matter with a set, a scaling group, a gang or a clique as such, before one looks at single pods."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from grove.api import labels
@@ -12,6 +13,7 @@ from grove.plan.explain.findings import Finding, Said, counted, listed, quotes
 from grove.plan.explain.gates import held_back
 from grove.plan.explain.observed import Expected, Observed, is_invalid
 from grove.plan.explain.pods import dead_pods, gathered, trouble
+from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import conditions
 from grove.plan.pod_state import is_dead, is_present
 from grove.plan.status_conditions import find
@@ -24,10 +26,14 @@ _BACKEND = {
     Reason.SCHEDULER_NOT_KNOWN_YET: RunReason.WAITING_FOR_BACKEND,
 }
 
-# Codes of a clique's lastErrors; any other is about pods that the server does not take.
-_CLIQUE_ERRORS = {
-    "ERR_BUILD_POD_RESOURCE": RunReason.REFUSED_BY_BACKEND,
-    "ERR_POD_LINK_DROPPED": RunReason.POD_LINK_DROPPED,
+# Codes of a clique's lastErrors, and whose words come with them.
+CLIQUE_ERRORS = {
+    "ERR_SYNC_PCLQ_RESOURCE_CLAIM": (RunReason.PARTS_REFUSED_BY_SERVER, "API server"),
+    "ERR_BUILD_POD_RESOURCE": (RunReason.REFUSED_BY_BACKEND, "backend"),
+    POD_NOT_CREATED: (RunReason.PODS_REFUSED_BY_SERVER, "API server"),
+    "ERR_DELETE_POD": (RunReason.PODS_NOT_DELETED, "API server"),
+    "ERR_POD_LINK_DROPPED": (RunReason.POD_LINK_DROPPED, "backend"),
+    "ERR_REMOVE_POD_SCHEDULING_GATE": (RunReason.GATES_NOT_OPENED, "API server"),
 }
 
 
@@ -141,15 +147,16 @@ def _errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
 
 
 def _pod_errors(about: str, errors: Sequence[LastError], exist: str) -> list[Finding]:
-    found: list[Finding] = []
+    """One finding per reason. A code of a later version of Grove is taken to be about pods that are not made."""
+    by_reason: dict[tuple[RunReason, str], list[LastError]] = defaultdict(list)
     for error in errors:
-        reason = _CLIQUE_ERRORS.get(error.code, RunReason.PODS_REFUSED_BY_SERVER)
-        if all(f.reason is not reason for f in found):
-            same = [
-                e for e in errors if _CLIQUE_ERRORS.get(e.code, RunReason.PODS_REFUSED_BY_SERVER) is reason
-            ]
-            who = "API server" if reason is RunReason.PODS_REFUSED_BY_SERVER else "backend"
-            said = quotes(Said(who, e.description) for e in same)
-            codes = ", ".join(dict.fromkeys(e.code for e in same))
-            found.append(Finding(reason, about, f"{exist}; {codes}", said))
-    return found
+        by_reason[CLIQUE_ERRORS.get(error.code, CLIQUE_ERRORS[POD_NOT_CREATED])].append(error)
+    return [
+        Finding(
+            reason,
+            about,
+            f"{exist}; {', '.join(dict.fromkeys(e.code for e in same))}",
+            quotes(Said(who, e.description) for e in same),
+        )
+        for (reason, who), same in by_reason.items()
+    ]

@@ -28,6 +28,10 @@ _IMAGE_REASONS = {
     "RegistryUnavailable",
     "SignatureValidationFailed",
 }
+# What YuniKorn fails pods with when it finds no queue for their application. It has no objects that could be looked at
+# before.
+_REJECTED = "ApplicationRejected"
+_WITHOUT_QUEUE = ("failed to place application", "failed to find queue", "failed to create rule based queue")
 # A container that waits for one of these is on its way.
 _ON_ITS_WAY = {None, "", "ContainerCreating", "PodInitializing"}
 
@@ -58,7 +62,10 @@ def trouble(pod: Pod, seen: Observed) -> Trouble | None:
 
 def dead_pods(pods: Sequence[Pod]) -> list[Trouble]:
     """Of pods that ended and are to be replaced."""
-    return [Trouble(p, RunReason.PODS_FAILED, _how_it_ended(p)) for p in pods]
+    return [
+        Trouble(p, RunReason.QUEUE_MISSING if _has_no_queue(p) else RunReason.PODS_FAILED, _how_it_ended(p))
+        for p in pods
+    ]
 
 
 def gathered(troubles: Sequence[Trouble], about: str) -> list[Finding]:
@@ -153,9 +160,14 @@ def _how_it_crashes(containers: Sequence[ContainerStatus]) -> str:
     return "crashes: a container exits with an error"
 
 
+def _has_no_queue(pod: Pod) -> bool:
+    said = (pod.status.message or "").strip()
+    return pod.status.reason == _REJECTED and said.startswith(_WITHOUT_QUEUE)
+
+
 def _how_it_ended(pod: Pod) -> str:
     if pod.status.reason or pod.status.message:
-        return f"ended: {' '.join(t for t in (pod.status.reason, pod.status.message) if t)}"
+        return f"ended: {' '.join(t.strip() for t in (pod.status.reason, pod.status.message) if t)}"
     for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
         ended = status.state.terminated if status.state is not None else None
         if ended is not None and ended.exit_code != 0:

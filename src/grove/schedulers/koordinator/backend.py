@@ -4,7 +4,7 @@
     pod group                PodGroup of the same name: minMember; its first pods have the label that names it
     pods beyond the minimum  no member of anything: released when the gang has its place
     constraint on the gang   network-topology-spec, see `topology`
-    quota                    label of the pods
+    quota                    label of the pods; the ElasticQuota must exist, where Grove can tell
 
 What shapes this translation, beside the fields themselves:
 
@@ -50,9 +50,10 @@ from grove.schedulers.koordinator.topology import (
     layers,
     tree_of,
 )
-from grove.schedulers.queues import disagreements, queue_of
+from grove.schedulers.queues import check_exists, disagreements, queue_of
 
 POD_GROUPS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
+QUOTAS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", "ElasticQuota")
 POD_GROUPS_OF_KOORDINATOR = ObjectKind("scheduling.koordinator.sh", "v1alpha1", "podgroups", "PodGroup")
 
 LINK = "pod-group.scheduling.sigs.k8s.io"
@@ -103,7 +104,8 @@ class Koordinator:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
-        self.reads: Sequence[ObjectKind] = () if self._settings.network_topology == "off" else (TOPOLOGIES,)
+        aware = self._settings.network_topology != "off"
+        self.reads: Sequence[ObjectKind] = (QUOTAS, TOPOLOGIES) if aware else (QUOTAS,)
         if self._settings.network_topology == "managed":
             self.topology_kind = TOPOLOGIES
 
@@ -122,6 +124,8 @@ class Koordinator:
         return GATED if gated or not members else UNGATED
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
+        if quota := self._quota(gang):
+            check_exists(quota, "ElasticQuota", QUOTAS, served, f"label {QUOTA}")
         kind = next((k for k in self.kinds if k in served), POD_GROUPS)
         members = sorted((g for g in gang.spec.pod_groups if g.min_replicas > 0), key=_name)
         annotations = self._annotations(gang, members, served)
@@ -155,11 +159,9 @@ class Koordinator:
         return True
 
     def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        meta = gang.metadata
-        quota = meta.annotations.get(labels.QUEUE) or _quota_in(meta.labels, meta.annotations)
-        if quota or self._settings.quota:
-            pod.labels[QUOTA] = quota or self._settings.quota
-        if tree := meta.labels.get(QUOTA_TREE):
+        if quota := self._quota(gang):
+            pod.labels[QUOTA] = quota
+        if tree := gang.metadata.labels.get(QUOTA_TREE):
             pod.labels[QUOTA_TREE] = tree
         # A PodGroup has no priority: that of the gang is that of its pods.
         if gang.spec.priority_class_name:
@@ -188,6 +190,12 @@ class Koordinator:
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
         return "; ".join(self._gathering(gang, served).weaker)
+
+    def _quota(self, gang: PodGang) -> str:
+        """Empty when Koordinator is to decide."""
+        meta = gang.metadata
+        named = meta.annotations.get(labels.QUEUE) or _quota_in(meta.labels, meta.annotations)
+        return named or self._settings.quota
 
     def _annotations(self, gang: PodGang, members: Sequence[PodGroup], served: Served) -> dict[str, str]:
         own = gang.metadata.annotations

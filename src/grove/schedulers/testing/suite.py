@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
+from dataclasses import replace as replace_served
 from typing import Any, ClassVar
 
 import msgspec
 import pytest
 
 from grove.api import codec
+from grove.api.conditions import Reason
 from grove.api.labels import GROVE_PREFIX
 from grove.api.model import replace
 from grove.api.podcliqueset import PodCliqueSet
@@ -299,6 +301,20 @@ class BackendConformance:
         assert self.queues[0] in _text(first)
         assert self.queues[1] in _text(second)
 
+    def test_a_queue_that_does_not_exist_is_said_to_be_missing(self) -> None:
+        backend, served = self._with(Reads), self.served
+        known = [k for k in backend.reads if self.queues[0] in served.objects.get(k, {})]
+        if self.queue_tag is None or not known:
+            pytest.skip("it does not read its queues")
+        where, key = self.queue_tag
+        free = pod_clique_set("demo", clique("worker", 2))
+        pcs = replace(free, metadata=replace(free.metadata, **{where: {key: self.queues[0]}}))
+        without = replace_served(served, objects={**served.objects, **{k: {} for k in known}})
+        for gang in self.gangs(pcs):
+            with pytest.raises(Refusal, match=self.queues[0]) as refused:
+                backend.translate(gang, without)
+            assert refused.value.reason == Reason.QUEUE_MISSING
+
     @pytest.mark.parametrize("place", CONSTRAINED)
     def test_a_topology_is_kept_or_refused_or_said_to_be_dropped(self, place: str) -> None:
         backend, pcs = self.backend(), CONSTRAINED[place]
@@ -378,9 +394,6 @@ class BackendConformance:
         assert made.kind == backend.topology_kind
         assert not made.kind.namespaced
         assert is_dns_subdomain(made.name)
-
-    def test_kinds_that_it_reads_are_cluster_scoped(self) -> None:
-        assert [k for k in self._with(Reads).reads if k.namespaced] == []
 
     def test_probes_ask_about_a_field_that_they_send(self) -> None:
         probes = self._with(Probes).probes

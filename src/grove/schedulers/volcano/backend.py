@@ -33,8 +33,8 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation.problem import Problem, invalid, required
 from grove.plan.draft import PodDraft
 from grove.plan.status_conditions import is_true
-from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
-from grove.schedulers.queues import disagreements, queue_of
+from grove.schedulers.backend import Json, ObjectKind, Observation, SchedulerObject, Served
+from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.requests import pod_requests, times, total, written
 from grove.schedulers.volcano.topology import HYPER_NODES, POD_GROUPS, Topology, check_surplus
 from grove.schema.errors import OMITTED, Path
@@ -89,7 +89,7 @@ class Volcano:
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         queue = self._queue(gang)
-        _check_queue(queue, served)
+        check_exists(queue, "Volcano queue", QUEUES, served, f"annotation {QUEUE}")
         topology = Topology(gang, served, self._settings.tiers)
         tasks = {g.name: g.min_replicas for g in gang.spec.pod_groups if g.min_replicas > 0}
         spec: Json = {
@@ -163,16 +163,6 @@ class Volcano:
 
 def _queue_in(tags: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     return (annotations.get(QUEUE) or annotations.get(QUEUE_OF_VOLCANO, "")).strip()
-
-
-def _check_queue(queue: str, served: Served) -> None:
-    known = served.objects.get(QUEUES)
-    if known is not None and queue not in known:
-        raise Refusal(
-            f"there is no Volcano queue {queue!r}",
-            f"create it (kind Queue, {QUEUES.api_version}), or name another in the annotation {QUEUE} of the "
-            "PodCliqueSet",
-        )
 
 
 def _labels(gang: PodGang) -> dict[str, str]:
