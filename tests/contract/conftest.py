@@ -14,7 +14,8 @@ import aiohttp
 import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
-from grove_testbed.fixtures import note_use, started
+from grove_testbed.fixtures import started
+from grove_testbed.results import note_use
 from grove_testbed.sessions import session_to
 
 from grove.sandbox.apiserver import ApiServer

@@ -16,6 +16,8 @@ import looptime
 import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
+from grove_testbed.schedulers import SCHEDULERS
+from grove_testbed.sessions import session_to
 
 from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import Json, cluster, pod
@@ -34,9 +36,9 @@ from tests.flow.scheduler_gangs import (
 # Long enough for a scheduler to make a mistake, and to get over its back-off.
 A_WHILE = 20.0
 SIMULATED = {
-    ("kube", "1.35"): "kube-1.35",
-    ("kube", "1.36"): "kube-1.36",
-    ("kube", "1.37"): "kube-1.37",
+    ("default", "1.35"): "kube-1.35",
+    ("default", "1.36"): "kube-1.36",
+    ("default", "1.37"): "kube-1.37",
     "kai": "kai",
     "koordinator": "koordinator",
     "volcano": "volcano",
@@ -143,7 +145,7 @@ def roles(pods: list[Json]) -> dict[str, int]:
     return {role: bound[role] for role in ROLES}
 
 
-@pytest.fixture(scope="module", params=["kube", "volcano", "kai", "koordinator", "yunikorn"])
+@pytest.fixture(scope="module", params=[pytest.param(s, marks=pytest.mark.scheduler(s)) for s in SCHEDULERS])
 def scheduler(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -157,8 +159,7 @@ def control_plane(scheduler: str, k8s: str, request: pytest.FixtureRequest) -> I
 @pytest.fixture
 async def session(control_plane: Cluster) -> AsyncIterator[aiohttp.ClientSession]:
     headers = {"Authorization": f"Bearer {control_plane.token()}"}
-    connector = aiohttp.TCPConnector(ssl=control_plane.tls())
-    async with aiohttp.ClientSession(control_plane.url, connector=connector, headers=headers) as made:
+    async with session_to(control_plane, base_url=control_plane.url, headers=headers) as made:
         yield made
 
 

@@ -116,7 +116,7 @@ def kai(name: str, size: int) -> list[Json]:
 
 # scheduler -> Kubernetes minor version ("" for any) -> gang
 GANGS: dict[str, dict[str, Callable[[str, int], list[Json]]]] = {
-    "kube": {"1.35": kube_135, "1.36": kube("v1alpha2"), "1.37": kube("v1beta1")},
+    "default": {"1.35": kube_135, "1.36": kube("v1alpha2"), "1.37": kube("v1beta1")},
     "volcano": {"": volcano},
     "koordinator": {"": koordinator},
     "yunikorn": {"": yunikorn},

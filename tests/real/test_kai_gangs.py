@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pytest
+
 from grove.schedulers.kai import Kai
 from grove.schedulers.registry import Factory
 from tests.real.gang_scenarios import GangScenarios, Json
+
+pytestmark = pytest.mark.scheduler("kai")
 
 
 class TestKai(GangScenarios):

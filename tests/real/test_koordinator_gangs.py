@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, ClassVar
 
+import pytest
+
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.registry import Factory
 from tests.real.gang_scenarios import GangScenarios, Json, Space, clique
+
+pytestmark = pytest.mark.scheduler("koordinator")
 
 
 class TestKoordinator(GangScenarios):

@@ -29,7 +29,7 @@ from grove.schedulers.registry import Registry
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, PRIORITY_CLASSES, SETS, TOPOLOGIES, TOPOLOGY, Json
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(600)]
 
 DIALECTS = {
     "CompositePodGroup": "1.37",
@@ -83,12 +83,16 @@ class RealLab:
         await asyncio.sleep(5.0)
 
 
-@pytest.fixture(scope="module", params=DIALECTS)
-def dialect(request: pytest.FixtureRequest, k8s: str) -> str:
-    name: str = request.param
-    if DIALECTS[name] != k8s:
-        pytest.skip(f"{name} belongs to Kubernetes {DIALECTS[name]}")
-    return name
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test runs in each dialect that it is about and that this Kubernetes speaks."""
+    k8s = metafunc.config.getoption("--k8s")
+    meant = getattr(metafunc.function, "dialects", DIALECTS)
+    # Each dialect has a cluster of its own.
+    spoken = [
+        pytest.param(d, marks=pytest.mark.xdist_group(f"kube {d}")) for d in meant if DIALECTS[d] == k8s
+    ]
+    absent = pytest.mark.skip(reason=f"not in the dialects of Kubernetes {k8s}")
+    metafunc.parametrize("dialect", spoken or [pytest.param("", id="absent", marks=absent)], scope="module")
 
 
 @pytest.fixture(scope="module")
@@ -96,25 +100,19 @@ def plane(dialect: str, k8s: str, request: pytest.FixtureRequest) -> Iterator[Cl
     before = flags.GANGS[k8s]
     flags.GANGS[k8s] = SWITCHES.get(dialect, before)
     try:
-        yield from started(request, k8s, scheduler="kube", nodes=NODES)
+        yield from started(request, k8s, scheduler="default", nodes=NODES)
     finally:
         flags.GANGS[k8s] = before
 
 
 def within(*dialects: str) -> Callable[[Test], Test]:
-    """The dialects that a test is about; in others it is skipped before anything is started for it."""
+    """The dialects that a test is about."""
 
     def mark(test: Test) -> Test:
         test.dialects = dialects  # type: ignore[attr-defined]
         return test
 
     return mark
-
-
-@pytest.fixture(autouse=True)
-def in_dialect(request: pytest.FixtureRequest, dialect: str) -> None:
-    if dialect not in getattr(request.function, "dialects", DIALECTS):
-        pytest.skip(f"not in {dialect}")
 
 
 @pytest.fixture

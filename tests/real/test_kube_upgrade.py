@@ -8,19 +8,23 @@ import pytest
 from grove_testbed import flags
 from grove_testbed.build import NotBuiltError
 from grove_testbed.cluster import Cluster
+from grove_testbed.results import note_use
 
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, SETS
 from tests.real.test_kube_gangs import RealLab, working
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(900)]
 
 
-async def test_gangs_outlive_the_upgrade_of_the_control_plane(k8s: str) -> None:
+async def test_gangs_outlive_the_upgrade_of_the_control_plane(
+    k8s: str, request: pytest.FixtureRequest
+) -> None:
     if k8s != "1.37":
         pytest.skip("about the step from 1.36 to 1.37")
     try:
-        with Cluster.start("1.36", scheduler="kube", nodes=NODES) as plane:
+        with Cluster.start("1.36", scheduler="default", nodes=NODES) as plane:
+            note_use(request, plane)
             async with working(plane, "PodGroupV1alpha2") as lab:
                 await lab.call("POST", SETS, scenarios.a_set("old", {"a": (2, 2), "b": (1, 1)}))
                 await lab.until(lambda: scenarios.bound(lab, "old", 3))
@@ -75,4 +79,4 @@ def upgrade(plane: Cluster, minor: str) -> None:
     plane._start("kube-apiserver", arguments)
     plane.wait_until_ready()
     plane.start_controllers()
-    plane.start_scheduler("kube")
+    plane.start_scheduler("default")

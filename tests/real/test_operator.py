@@ -14,7 +14,7 @@ import pytest
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 GROVE = Path(sys.executable).with_name("grove")
@@ -28,7 +28,7 @@ server: {healthProbes: {enable: false}}
 
 @pytest.fixture(scope="module")
 def control_plane(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    yield from started(request, k8s, scheduler="kube", nodes=6)
+    yield from started(request, k8s, scheduler="default", nodes=6)
 
 
 @pytest.fixture

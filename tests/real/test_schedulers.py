@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
 A_WHILE = 6.0
 
 
-@pytest.fixture(scope="module", params=SCHEDULERS)
+@pytest.fixture(scope="module", params=[pytest.param(s, marks=pytest.mark.scheduler(s)) for s in SCHEDULERS])
 def scheduler(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pytest
+
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
 from tests.real.gang_scenarios import RACK, GangScenarios, Json, Space, clique
+
+pytestmark = pytest.mark.scheduler("volcano")
 
 
 class TestVolcano(GangScenarios):

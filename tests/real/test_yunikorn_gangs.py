@@ -6,9 +6,13 @@ import asyncio
 from collections import Counter
 from typing import Any, ClassVar
 
+import pytest
+
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import APPLICATION, PARAMETERS, YuniKorn
 from tests.real.gang_scenarios import A_WHILE, CROWD, PATIENCE, GangScenarios, Json, Space, clique
+
+pytestmark = pytest.mark.scheduler("yunikorn")
 
 QUEUES = """\
 partitions:

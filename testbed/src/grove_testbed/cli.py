@@ -66,7 +66,7 @@ def list_command() -> None:
 def up(
     k8s: Annotated[str, typer.Option(help="Kubernetes minor version")] = components.DEFAULT_K8S,
     name: Annotated[str, typer.Option(help="what `down` calls it")] = "default",
-    scheduler: Annotated[str, typer.Option(help=f"one of: {', '.join(SCHEDULERS)}, none")] = "kube",
+    scheduler: Annotated[str, typer.Option(help=f"one of: {', '.join(SCHEDULERS)}, none")] = "default",
     nodes: Annotated[int, typer.Option(help="how many fake nodes to join")] = 4,
     detach: Annotated[bool, typer.Option(help="return once it is ready; end it with `down`")] = False,
 ) -> None:
@@ -79,7 +79,7 @@ def up(
             f"no scheduler {scheduler}; there are: {', '.join(SCHEDULERS)}"
         )
     wanted = components.select(f"control-plane@{k8s}")
-    if scheduler not in ("none", "kube"):
+    if scheduler not in ("none", "default"):
         wanted += components.select(scheduler)
     for component in wanted:
         _build(component)

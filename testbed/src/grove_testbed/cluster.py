@@ -25,7 +25,7 @@ from typing import Any
 from grove_testbed import flags
 from grove_testbed.access import IDENTITIES, write_access
 from grove_testbed.build import built
-from grove_testbed.components import DEFAULT_K8S, PROGRAMS, Component, component
+from grove_testbed.components import DEFAULT_K8S, Component, component, component_for
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
 from grove_testbed.schedulers import SCHEDULERS, Surroundings
@@ -78,7 +78,7 @@ class Cluster:
         if scheduler:
             programs += SCHEDULERS[scheduler].programs
         for program in programs:
-            built(_wanted(program, k8s))  # raises before anything is started
+            built(component_for(program, k8s))  # raises before anything is started
         cluster = cls._prepare(k8s)
         try:
             cluster.start_api(controllers=controllers, skip_admission=skip_admission)
@@ -235,7 +235,7 @@ class Cluster:
     def _start(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None
     ) -> Process:
-        wanted = _wanted(name, self.k8s)
+        wanted = component_for(name, self.k8s)
         command = [str(built(wanted)), *arguments]
         self.components.append(wanted)
         process = Process.start(name, command, self.logs / f"{name}.log", environment)
@@ -249,9 +249,8 @@ class Cluster:
             return result
 
 
-def _wanted(program: str, k8s: str) -> Component:
-    """A program of the control plane at the cluster's version, any other at its newest."""
-    return component(program, k8s if PROGRAMS[program][0] == "kubernetes" else "")
+# Held until this process ends: no other that asks for a port gets one of these meanwhile.
+_taken: list[socket.socket] = []
 
 
 def free_ports(count: int) -> list[int]:
@@ -259,13 +258,16 @@ def free_ports(count: int) -> list[int]:
     found: list[int] = []
     while len(found) < count:
         port = 12000 + secrets.randbelow(18000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0grove-testbed-port-{port}")
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
+        except OSError:
+            claim.close()
+        else:
+            _taken.append(claim)
             found.append(port)
     return found
 

@@ -103,6 +103,11 @@ def component(name: str, version: str = "") -> Component:
     raise UnknownComponentError(f"{name} {version} cannot be built; there are: {', '.join(versions(name))}")
 
 
+def component_for(program: str, k8s: str) -> Component:
+    """A program for a cluster of this Kubernetes: one of Kubernetes' own at that version, any other at its newest."""
+    return component(program, k8s if PROGRAMS[program][0] == "kubernetes" else "")
+
+
 def select(spec: str) -> list[Component]:
     """The components of ``NAME`` or ``NAME@VERSION``; NAME is a program or a group.
 

@@ -221,7 +221,7 @@ data:
 """
 
 SCHEDULERS = {
-    "kube": Scheduler(("kube-scheduler",), _kube),
+    "default": Scheduler(("kube-scheduler",), _kube),
     "volcano": Scheduler(
         ("vc-scheduler", "vc-controller-manager"),
         _volcano,
