@@ -144,8 +144,9 @@ async def test_a_backend_whose_api_is_forbidden_says_so_on_its_gangs_and_heals()
         await grove.settle()
         assert await running_sets(grove) == {GOOD}
         said = await condition(grove, f"{BAD}-0", "BackendSynced")
-        assert said["status"] == "False"
-        assert "forbidden" in said["message"]
+        assert (said["status"], said["reason"]) == ("False", "BackendFailed")
+        assert "podgroups is forbidden" in said["message"]
+        assert "give Grove the right to list and watch" in said["message"]
         Trouble.forbidden = False
         await grove.until(lambda: _are(grove, {GOOD, BAD}), within=3600)
 

@@ -65,6 +65,7 @@ class Reason:
     QUEUE_MISSING = "QueueMissing"
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"
     SCHEDULER_NOT_KNOWN_YET = "SchedulerNotKnownYet"
+    OLD_OBJECT_GOING = "OldObjectGoing"
     # Invalid
     VALIDATION_FAILED = "ValidationFailed"
     # SchedulerTopologyDrift

@@ -23,9 +23,9 @@ Json = dict[str, Any]
 class ForeignObjectError(Exception):
     """An object that Grove would make exists already and is not its own."""
 
-    def __init__(self, kind: str, key: ObjectKey) -> None:
+    def __init__(self, kind: str, key: ObjectKey, owner: str) -> None:
         super().__init__(
-            f"{kind} {key} exists already and does not belong to this PodCliqueSet; delete it, or rename one of the two"
+            f"{kind} {key} exists already and does not belong to {owner}; delete it, or rename one of the two"
         )
 
 
@@ -69,8 +69,11 @@ class Applier:
                 found = await informer.objects.get(key)
         if _is_going(found):
             return None
-        if owner_uid and owner_uid not in _owners(found):
-            raise ForeignObjectError(wanted["kind"], key)
+        if owner_uid and owner_uid not in [o.uid for o in _owners(found)]:
+            owner = next(f"{o['kind']} {o['name']}" for o in wanted["metadata"]["ownerReferences"])
+            if owner in [f"{o.kind} {o.name}" for o in _owners(found)]:
+                return None  # it belongs to a predecessor of its owner, and garbage collection takes it
+            raise ForeignObjectError(wanted["kind"], key, owner)
         uid, version = uid_of(found), found.metadata.resource_version or ""
         if self._settled.get(uid) == (version, hash(desired)):
             return found
@@ -131,5 +134,5 @@ def _is_going(obj: KubeObject) -> bool:
     return getattr(obj.metadata, "deletion_timestamp", None) is not None
 
 
-def _owners(obj: KubeObject) -> list[str]:
-    return [o.uid for o in getattr(obj.metadata, "owner_references", ()) if o.controller]
+def _owners(obj: KubeObject) -> list[Any]:
+    return [o for o in getattr(obj.metadata, "owner_references", ()) if o.controller]

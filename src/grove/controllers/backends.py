@@ -5,8 +5,8 @@ that fails, refuses a gang, or whose kinds the cluster does not serve says so on
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NoReturn
 
@@ -17,15 +17,15 @@ from grove.api import PodGang, PodGangStatus, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace as replace_model
 from grove.api.pods import Pod
-from grove.controllers.apply import Applier, FixedFieldsError
-from grove.controllers.discovery import fields_of, is_kept
+from grove.controllers.apply import Applier, FixedFieldsError, ForeignObjectError
+from grove.controllers.discovery import Discovery
 from grove.controllers.lookups import Lookups
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
-from grove.plan.status_conditions import put
+from grove.plan.gates import conditions
+from grove.plan.status_conditions import find, put
 from grove.runtime.cache import Change
-from grove.runtime.discovery import resources
-from grove.runtime.errors import RequestError
+from grove.runtime.errors import Forbidden, RequestError
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, key_of, uid_of
@@ -35,8 +35,6 @@ from grove.schedulers.backend import (
     ObjectKind,
     Observation,
     Observes,
-    Probe,
-    Probes,
     Promises,
     Refusal,
     SchedulerObject,
@@ -47,9 +45,6 @@ from grove.schedulers.backend import (
 from grove.schedulers.registry import serves
 
 log = structlog.get_logger(__name__)
-
-# Clusters are upgraded under a running operator; nothing waits for this.
-ASK_AGAIN_AFTER = 300.0
 
 
 @dataclass(frozen=True)
@@ -63,26 +58,15 @@ class Synced:
     dialect: str = ""
 
 
-@dataclass(frozen=True)
-class Known:
-    """What the cluster answered when it was last asked; `kept` and `dropped` are probes, by backend."""
-
-    fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
-    kept: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    dropped: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-
 class Backends:
     """The backends that run in this process, with a cache of what each of their kinds has in the cluster."""
 
     def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
-        self._client = manager.client
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
         self._lookups = Lookups(manager, self._backends.values())
-        self._asking = asyncio.Lock()
-        self._known = Known()
+        self._discovery = Discovery(manager.client, self._backends.values())
         for backend in self._backends.values():
             for kind in backend.kinds:
                 self._objects[kind] = manager.informer(
@@ -108,10 +92,8 @@ class Backends:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._lookups.follow(wake_all))
             for kind in self._objects:
-                group.create_task(self._follow(kind, wake_all))
-            while True:
-                await self._ask(wake_all)
-                await asyncio.sleep(ASK_AGAIN_AFTER)
+                group.create_task(self._follow(kind))
+            await self._discovery.run(wake_all)
 
     def needs_nothing(self, gang: PodGang) -> bool:
         """Whether the gang's backend runs here and the gang needs no object of it."""
@@ -124,36 +106,39 @@ class Backends:
             return False
 
     def served(self, backend: Backend) -> Served:
-        known, name = self._known, backend.name
-        fields = {
-            k: known.fields[k]
-            for k in backend.kinds
-            if k in known.fields and self._objects[k].synced.is_set()
-        }
-        return Served(
-            fields,
-            known.kept.get(name, frozenset()),
-            known.dropped.get(name, frozenset()),
-            self._lookups.of(backend),
-        )
+        known = self._discovery.of(backend)
+        if known is None:
+            return Served(objects=self._lookups.of(backend))
+        fields = {k: f for k, f in known.fields.items() if self._objects[k].synced.is_set()}
+        return Served(fields, known.kept, known.dropped, self._lookups.of(backend))
 
-    async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced:
-        """Never raises for what concerns one gang: the answer says what is wrong. `pods` are those of the gang."""
+    async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced | None:
+        """The word on a gang; None while there is nothing new to say, and what was said before stands.
+
+        Never raises for what concerns one gang: the answer says what is wrong. `pods` are those of the gang.
+        """
+        said, before = await self._word(gang, pods), find(conditions(gang), ConditionType.BACKEND_SYNCED)
+        not_yet = Reason.SCHEDULER_NOT_KNOWN_YET
+        if said.reason == not_yet and before is not None and before.reason != not_yet:
+            return None  # this process has just begun, and the one before it knew
+        return said
+
+    async def _word(self, gang: PodGang, pods: Sequence[Pod]) -> Synced:
         backend = self.here(gang)
         if backend is None:
             raise ValueError(f"the backend of PodGang {key_of(gang)} does not run in this process")
         dialect = dialect_of(gang)
         try:
+            if (wait := self._wait(backend)) is not None:
+                return replace(wait, dialect=dialect)
             served = self.served(backend)
             if isinstance(backend, Dialects):
-                if unknown := self._unknown(backend):
-                    return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, unknown, dialect=dialect)
                 dialect = backend.dialect(gang, pods, served)
                 gang = with_dialect(gang, dialect)
             return replace(await self._sync(gang, backend, served, pods), dialect=dialect)
         except Refusal as e:
             return Synced(False, e.reason, str(e), dialect=dialect)
-        except RequestError as e:
+        except (RequestError, ForeignObjectError) as e:
             return Synced(False, Reason.BACKEND_FAILED, describe(e), e, dialect)
         except Exception as e:
             log.exception("a backend failed", backend=backend.name, gang=str(key_of(gang)))
@@ -164,7 +149,7 @@ class Backends:
         wanted = backend.translate(gang, served)
         missing = [o.kind for o in wanted if o.kind not in served]
         if missing:
-            return self._not_served(missing)
+            return self._not_served(backend, missing)
         shortfall = backend.shortfall(gang, served) if isinstance(backend, Promises) else ""
         if shortfall and is_strict(gang, backend):
             raise Refusal(
@@ -195,63 +180,32 @@ class Backends:
             log.exception("a backend failed to observe", backend=backend.name, gang=str(key_of(gang)))
             return Observation()
 
-    async def _follow(self, kind: ObjectKind, wake_all: Callable[[], None]) -> None:
+    async def _follow(self, kind: ObjectKind) -> None:
         """A kind that was not served may become so: its scheduler is being installed."""
         await self._objects[kind].synced.wait()
-        await self._ask(wake_all)
-        wake_all()  # gangs may have waited to read this kind alone
+        self._discovery.ask()
 
-    async def _ask(self, wake_all: Callable[[], None]) -> None:
-        """Asks which kinds are served, with which fields, and which probes are kept; wakes the gangs if that is new."""
-        async with self._asking:
-            try:
-                known = await self._answers()
-            except RequestError as e:
-                log.warning("cannot learn what the cluster serves, will ask again", error=describe(e))
-                return
-            if known == self._known:
-                return
-            self._known = known
-        log.info(
-            "the cluster serves",
-            kinds=[f"{k.kind} ({k.api_version})" for k in known.fields],
-            kept={name: sorted(kept) for name, kept in known.kept.items() if kept},
-        )
-        wake_all()
+    def _wait(self, backend: Backend) -> Synced | None:
+        """What must be learned of the cluster before anything can be said; None when enough is known.
 
-    async def _answers(self) -> Known:
-        listed = {
-            gv: await resources(self._client, *gv) for gv in {(k.group, k.version): 0 for k in self._objects}
-        }
-        served = [k for k in self._objects if k.plural in listed[k.group, k.version]]
-        fields = {k: await fields_of(self._client, k) for k in served}
-        kept: dict[str, frozenset[str]] = {}
-        dropped: dict[str, frozenset[str]] = {}
-        for backend in self._backends.values():
-            probes = backend.probes if isinstance(backend, Probes) else ()
-            answers = {p.name: await is_kept(self._client, p) for p in probes if _can_ask(p, served)}
-            kept[backend.name] = frozenset([name for name, answer in answers.items() if answer])
-            dropped[backend.name] = frozenset([name for name, answer in answers.items() if answer is False])
-        return Known(fields, kept, dropped)
-
-    def _unknown(self, backend: Backend) -> str:
-        """What must still be learned of the cluster before a dialect can be chosen; empty when all is known."""
-        if backend.name not in self._known.kept:
-            return "waiting to learn what the cluster serves"
-        late = [k for k in backend.kinds if k in self._known.fields and not self._objects[k].synced.is_set()]
-        if not late:
-            return ""
-        trouble = self._objects[late[0]].trouble
-        why = f": {describe(trouble)}" if trouble is not None else ""
-        return f"waiting to read {late[0].plural} ({late[0].api_version}){why}"
+        A dialect is chosen among all kinds that are served, so these must have been read.
+        """
+        known, trouble = self._discovery.of(backend), self._discovery.trouble(backend)
+        if known is None:
+            why = f": {trouble}" if trouble else ""
+            message = f"waiting to learn what the cluster serves{why}"
+            return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, message)
+        if not isinstance(backend, Dialects):
+            return None
+        return self._not_read([k for k in known.fields if not self._objects[k].synced.is_set()])
 
     async def _ensure(self, gang: PodGang, wanted: SchedulerObject, in_use: bool) -> str:
         """Returns what could not be made as wanted, because it is in use."""
         body = orjson.dumps(wanted.owned_by(gang))
         informer = self._objects[wanted.kind]
 
-        async def ensure(all_but_fixed: bool = False) -> None:
-            await self._applier.ensure(
+        async def ensure(all_but_fixed: bool = False) -> str:
+            made = await self._applier.ensure(
                 informer,
                 body,
                 owner_uid=uid_of(gang),
@@ -259,16 +213,20 @@ class Backends:
                 fixed=wanted.fixed,
                 all_but_fixed=all_but_fixed,
             )
+            if made is not None:
+                return ""
+            going = f"the old {wanted.kind.kind} {wanted.name} is still going away"
+            if not in_use or not wanted.held:
+                raise Refusal(going, reason=Reason.OLD_OBJECT_GOING)
+            return f"{going}, and serves as long as the gang has pods"
 
         try:
-            await ensure()
+            return await ensure()
         except FixedFieldsError as e:
             if wanted.held and in_use:
-                await ensure(all_but_fixed=True)
-                return f"{e} while the gang has pods"
+                return await ensure(all_but_fixed=True) or f"{e} while the gang has pods"
             await informer.objects.delete(e.key, uid=e.uid)
-            await ensure()
-        return ""
+            return await ensure()
 
     async def _prune(
         self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], served: Served
@@ -284,12 +242,26 @@ class Backends:
                 if (kind, found.metadata.name) not in kept and found.metadata.deletion_timestamp is None:
                     await informer.objects.delete(key_of(found), uid=uid_of(found))
 
-    def _not_served(self, missing: list[ObjectKind]) -> Synced:
-        kinds = ", ".join(f"{k.kind} ({k.api_version})" for k in missing)
-        trouble = next((t for k in missing if (t := self._objects[k].trouble) is not None), None)
-        why = f": {describe(trouble)}" if trouble is not None else ""
-        message = f"the cluster does not serve {kinds}{why}; install the scheduler, or choose another one"
+    def _not_served(self, backend: Backend, missing: Sequence[ObjectKind]) -> Synced:
+        known = self._discovery.of(backend)
+        unread = self._not_read([k for k in missing if known is not None and k in known.fields])
+        if unread is not None:
+            return unread
+        message = (
+            f"the cluster does not serve {_listed(missing)}; install the scheduler, or choose another one"
+        )
         return Synced(False, Reason.SCHEDULER_NOT_INSTALLED, message)
+
+    def _not_read(self, kinds: Sequence[ObjectKind]) -> Synced | None:
+        """Kinds that the cluster serves and that are not in the cache yet, perhaps for a reason; None without any."""
+        if not kinds:
+            return None
+        trouble = next((t for k in kinds if (t := self._objects[k].trouble) is not None), None)
+        why = f" {_listed(kinds)}" + (f": {describe(trouble)}" if trouble is not None else "")
+        if isinstance(trouble, Forbidden):
+            message = f"cannot read{why}; give Grove the right to list and watch them"
+            return Synced(False, Reason.BACKEND_FAILED, message)
+        return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, f"waiting to read{why}")
 
 
 def with_dialect(gang: PodGang, dialect: str) -> PodGang:
@@ -309,9 +281,8 @@ def is_strict(gang: PodGang, backend: Backend) -> bool:
     return isinstance(backend, Strict) and backend.strict
 
 
-def _can_ask(probe: Probe, served: Sequence[ObjectKind]) -> bool:
-    """The core kinds are served everywhere; a kind that is not served keeps nothing."""
-    return not probe.kind.group or probe.kind in served
+def _listed(kinds: Sequence[ObjectKind]) -> str:
+    return ", ".join(f"{k.kind} ({k.api_version})" for k in kinds)
 
 
 def _owner_of(obj: Companion) -> list[str]:

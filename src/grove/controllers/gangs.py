@@ -94,8 +94,8 @@ class GangController:
     async def _begin(self, gang: PodGang) -> PodGang:
         """Says that the gang waits for its pods, before anything is done for it."""
         status = self._say_initialized(gang, gang.status or PodGangStatus(phase="Pending"), None)
-        if self._backends.needs_nothing(gang):
-            status = self._say_synced(gang, status, await self._backends.sync(gang, ()))
+        if self._backends.needs_nothing(gang) and (synced := await self._backends.sync(gang, ())):
+            status = self._say_synced(gang, status, synced)
         return await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
 
     def _plan(self, gang: PodGang, pods: dict[str, list[Pod]]) -> GangInit:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 import structlog
 
+from grove.runtime.backoff import Backoff
 from grove.runtime.cache import Change, Index
 from grove.runtime.client import Client
 from grove.runtime.collection import Decode
@@ -124,10 +125,11 @@ class Manager:
                 defined.set()
 
         definitions.cache.subscribe(note)
+        waits = Backoff(0.5, LOOK_AGAIN_AFTER)
         while not await self._is_served(informer):
             defined.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_AGAIN_AFTER):
+                async with asyncio.timeout(waits.next() if informer.trouble else LOOK_AGAIN_AFTER):
                     await defined.wait()
         await informer.run()
 

@@ -102,8 +102,11 @@ class BackendFlow:
             await grove.settle()
             before = await self.objects(grove)
             pods = {p["metadata"]["uid"] for p in (await grove.list("pods")).values()}
+            said: list[str] = []
+            grove.cluster.on_write(lambda w: said.append(str(w.now.get("status"))))
             await grove.call("DELETE", f"{GANGS}/demo-0")
             await grove.settle()
+            assert not [text for text in said if "defect" in text]
             gang = (await grove.list("podgangs"))["demo-0"]
             assert (await condition(grove, "demo-0", "BackendSynced"))["status"] == "True"
             after = await self.objects(grove)

@@ -24,6 +24,7 @@ _BACKEND = {
     Reason.REFUSED_BY_BACKEND: RunReason.REFUSED_BY_BACKEND,
     Reason.QUEUE_MISSING: RunReason.QUEUE_MISSING,
     Reason.SCHEDULER_NOT_KNOWN_YET: RunReason.WAITING_FOR_BACKEND,
+    Reason.OLD_OBJECT_GOING: RunReason.WAITING_FOR_BACKEND,
 }
 
 # Codes of a clique's lastErrors, and whose words come with them.

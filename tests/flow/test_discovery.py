@@ -1,0 +1,127 @@
+"""What the cluster serves is asked until it is answered: a failed question is no answer."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, ClassVar
+
+import pytest
+
+from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
+from grove.runtime.transport import Request, Response, Stream, Transport
+from grove.sandbox.apiserver.server import Whole
+from grove.sandbox.apiserver.status import ApiError
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.volcano import Volcano
+from grove.testing.cluster import Grove, Json, cluster_with_crds, operator, running
+from grove.testing.flow import clique, condition, gated
+
+pytestmark = pytest.mark.looptime
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+
+
+class Failing:
+    """A way to the server on which some requests fail with 503."""
+
+    fails: ClassVar[Callable[[Request], bool]] = staticmethod(lambda request: False)
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        if type(self).fails(request):
+            return ApiError(503, "ServiceUnavailable", "the server is not ready").respond()
+        return await self._inner.send(request)
+
+    async def stream(self, request: Request) -> Stream:
+        if type(self).fails(request):
+            return Whole(ApiError(503, "ServiceUnavailable", "the server is not ready").respond())
+        return await self._inner.stream(request)
+
+    async def close(self) -> None:
+        """The server outlives the operator."""
+
+
+SETTINGS: dict[str, Any] = {
+    "configuration": OperatorConfiguration(
+        scheduler=Schedulers(profiles=[SchedulerProfile(name=n) for n in ("volcano", "default-scheduler")])
+    ),
+    "factories": {"default": Kubernetes, "volcano": Volcano},
+    "through": Failing,
+}
+
+
+def asks_for_fields(request: Request) -> bool:
+    return request.path == f"/openapi/v3/apis/{VOLCANO}"
+
+
+def asks_for_kinds(request: Request) -> bool:
+    return request.path == f"/apis/{VOLCANO}"
+
+
+def probes(request: Request) -> bool:
+    return request.query.get("dryRun") == "All"
+
+
+def cluster(
+    monkeypatch: pytest.MonkeyPatch, fails: Callable[[Request], bool]
+) -> AbstractAsyncContextManager[Grove]:
+    monkeypatch.setattr(Failing, "fails", staticmethod(fails))
+    return running(schedulers=["volcano"], **SETTINGS)
+
+
+def a_set(scheduler: str) -> Json:
+    workers = clique("worker", 2)
+    workers["spec"]["podSpec"]["schedulerName"] = scheduler
+    return {
+        "apiVersion": "grove.io/v1alpha1",
+        "kind": "PodCliqueSet",
+        "metadata": {"name": scheduler},
+        "spec": {"replicas": 1, "template": {"cliques": [workers]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("fails", "name", "other"),
+    [
+        (asks_for_fields, "volcano", "default-scheduler"),
+        (asks_for_kinds, "volcano", "default-scheduler"),
+        (probes, "default-scheduler", "volcano"),
+    ],
+)
+async def test_a_question_that_fails_is_asked_again_soon_and_holds_up_no_other_backend(
+    fails: Callable[[Request], bool], name: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with cluster(monkeypatch, fails) as grove:
+        for scheduler in (name, other):
+            await grove.apply(a_set(scheduler))
+        await asyncio.sleep(30)
+        said = await condition(grove, f"{name}-0", "BackendSynced")
+        assert (said["status"], said["reason"]) == ("False", "SchedulerNotKnownYet")
+        assert "not ready" in said["message"]
+        assert (await condition(grove, f"{other}-0", "BackendSynced"))["status"] == "True"
+        assert f"{other}-0" not in await gated(grove)
+        monkeypatch.setattr(Failing, "fails", staticmethod(lambda request: False))
+        await asyncio.sleep(60)
+        assert (await condition(grove, f"{name}-0", "BackendSynced"))["status"] == "True"
+        assert await gated(grove) == {}
+
+
+@pytest.mark.parametrize("fails", [asks_for_fields, asks_for_kinds, probes])
+async def test_an_operator_that_starts_again_and_gets_no_answer_takes_nothing_back(
+    fails: Callable[[Request], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with cluster_with_crds(schedulers=["volcano"]) as grove:
+        async with operator(grove, **SETTINGS):
+            for scheduler in ("volcano", "default-scheduler"):
+                await grove.apply(a_set(scheduler))
+            await grove.settle()
+            assert await gated(grove) == {}
+        monkeypatch.setattr(Failing, "fails", staticmethod(fails))
+        before = len(grove.writes)
+        async with operator(grove, **SETTINGS):
+            await asyncio.sleep(30)
+            monkeypatch.setattr(Failing, "fails", staticmethod(lambda request: False))
+            await grove.settle()
+        assert grove.writes[before:] == []
