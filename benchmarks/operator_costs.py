@@ -27,11 +27,12 @@ import orjson
 from benchmarks.measure import Budget, finish
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
+from grove.controllers.cliques import GATHER_ON_THE_WAY
 from grove.operator.assembly import Operator
+from grove.operator.process import calm_the_collector
 from grove.runtime.client import Client
 from grove.runtime.errors import RequestError
 from grove.runtime.http import HttpTransport
-from grove.runtime.informer import Informer
 from grove.runtime.kubeconfig import from_kubeconfig
 from grove.runtime.logs import configure
 from grove.runtime.requests import Call
@@ -104,6 +105,7 @@ async def measure(kubeconfig: Path, replicas: int, pods: int) -> Result:
     setup = Client(HttpTransport(from_kubeconfig([kubeconfig])), field_manager="bench")
     await _install(setup)
     configuration = OperatorConfiguration()
+    calm_the_collector()
     operator = Operator(client, configuration, Registry(configuration.scheduler))
     opened, done = 0, asyncio.Event()
 
@@ -118,16 +120,14 @@ async def measure(kubeconfig: Path, replicas: int, pods: int) -> Result:
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(operator.run(stop))
-        informers: list[Informer[Any]] = [operator.world.sets, operator.world.pods, operator.world.gangs]
-        for informer in (*informers, *operator.world.companions.values()):
-            await informer.synced.wait()
+        await _at_rest(operator, recorder)
         recorder.counts.clear()
+        recorder.writes.clear()
         started, cpu = time.monotonic(), time.process_time()
         await _send(setup, "POST", SETS, pcs(replicas, pods))
         await done.wait()
         seconds, cpu = time.monotonic() - started, time.process_time() - cpu
-        while not all(c.queue.idle for c in operator.controllers):  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
+        await _at_rest(operator, recorder)
         stop.set()
         await running
     await client.close()
@@ -135,6 +135,15 @@ async def measure(kubeconfig: Path, replicas: int, pods: int) -> Result:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     writes = recorder.writes
     return Result(replicas * pods, recorder.counts, writes, seconds, cpu * 1000 / (replicas * pods), peak)
+
+
+async def _at_rest(operator: Operator, recorder: Recorder) -> None:
+    """Until no key waits and nothing was asked or written for longer than a report is held back."""
+    while True:
+        before = recorder.counts.total()
+        await asyncio.sleep(2 * GATHER_ON_THE_WAY)
+        if recorder.counts.total() == before and all(c.queue.idle for c in operator.controllers):
+            return
 
 
 async def replay(kubeconfig: Path, result: Result, replicas: int, pods: int) -> float:

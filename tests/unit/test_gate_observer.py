@@ -80,3 +80,23 @@ def test_a_gang_that_was_just_deleted_is_no_fault_of_the_operator() -> None:
     observer(write("DELETED", GANGS, gang()))
     observer(write("MODIFIED", PODS, pod(), pod(GATE)))
     assert observer.opened == 1
+
+
+def changed(before: Json, after: Json) -> NoGateOpensEarly:
+    """The gang's spec changes while the operator's write of the pod is on its way; the backend has not followed yet."""
+    after["metadata"]["generation"] = 3
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", PODS, pod(GATE)))
+    observer(write("ADDED", GANGS, before))
+    observer(write("MODIFIED", GANGS, after, before))
+    observer(write("MODIFIED", PODS, pod(), pod(GATE)))
+    return observer
+
+
+def test_a_gang_that_was_just_changed_is_no_fault_of_the_operator() -> None:
+    assert changed(gang(), gang(minimum=2)).opened == 1
+
+
+def test_a_change_excuses_nothing_that_it_brought_itself() -> None:
+    with pytest.raises(AssertionError, match="while the backend was behind"):
+        changed(gang(names="other"), gang(names="p"))

@@ -21,7 +21,7 @@ from grove.plan.draft import PodDraft
 from grove.plan.gangs import topology_name
 from grove.plan.render import Scheduling, Sizes, render
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Backend, Probes, Refusal, Served, TagsClaims, Validates
+from grove.schedulers.backend import Backend, Probes, Refusal, Served, TagsClaims, Validates, faculty
 from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
 
 Json = dict[str, Any]
@@ -70,7 +70,7 @@ class Offline:
         def objects(gang: PodGang) -> list[Json]:
             return [o.owned_by(gang) for o in backend.translate(gang, _everything(backend))]
 
-        tags = backend.claim_labels(shape.pcs) if isinstance(backend, TagsClaims) else NO_TAGS
+        tags = tagging.claim_labels(shape.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
         return Scheduling(selection.settings(self._topology(shape)), draft, objects, tags)
 
     def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
@@ -100,14 +100,16 @@ class _Everything(frozenset[str]):
 
 
 def _everything(backend: Backend) -> Served:
-    probes = backend.probes if isinstance(backend, Probes) else ()
+    probing = faculty(backend, Probes)
+    probes = probing.probes if probing is not None else ()
     return Served(
         fields={kind: _Everything() for kind in backend.kinds}, kept=frozenset(p.name for p in probes)
     )
 
 
 def _check(backend: Backend, shape: Shape) -> None:
-    problems = backend.validate(shape.pcs) if isinstance(backend, Validates) else ()
+    validating = faculty(backend, Validates)
+    problems = validating.validate(shape.pcs) if validating is not None else ()
     errors = [p for p in problems if not p.warning]
     if errors:
         text = "; ".join(str(e) for e in errors)

@@ -40,11 +40,12 @@ class FixedFieldsError(Exception):
 
 class Applier:
     def __init__(self) -> None:
-        self._settled: OrderedDict[str, tuple[str, int]] = OrderedDict()
+        self._settled: OrderedDict[str, tuple[str | None, int]] = OrderedDict()
 
     async def ensure(
         self,
         informer: Informer[Obj],
+        key: ObjectKey,
         desired: bytes,
         *,
         owner_uid: str,
@@ -54,44 +55,48 @@ class Applier:
     ) -> Obj | None:
         """The object as it is afterwards; None while its predecessor is still going away.
 
-        `desired` is its JSON, with name, namespace and owner reference. An object that differs in a `fixed` field
-        raises FixedFieldsError, or with `all_but_fixed` keeps that field. Raises ForeignObjectError, and the errors of
-        requests.
+        `desired` is its JSON, with the name and namespace of `key`, and the owner reference. An object that differs in
+        a `fixed` field raises FixedFieldsError, or with `all_but_fixed` keeps that field. Raises ForeignObjectError,
+        and the errors of requests.
         """
-        wanted: Json = orjson.loads(desired)
-        key = ObjectKey(wanted["metadata"].get("namespace", ""), wanted["metadata"]["name"])
         found = informer.cache.get(key)
+        if found is not None and self._is_settled(found, desired):
+            return found
         if found is None:
             try:
-                return await informer.objects.create(key.namespace, desired)
+                made = await informer.objects.create(key.namespace, desired)
+                self._remember(made, desired)
+                return made
             except AlreadyExists:
                 # Our own create whose answer was lost, or an object that the cache does not select.
                 found = await informer.objects.get(key)
         if _is_going(found):
             return None
+        wanted: Json = orjson.loads(desired)
         if owner_uid and owner_uid not in [o.uid for o in _owners(found)]:
             owner = next(f"{o['kind']} {o['name']}" for o in wanted["metadata"]["ownerReferences"])
             if owner in [f"{o.kind} {o.name}" for o in _owners(found)]:
                 return None  # it belongs to a predecessor of its owner, and garbage collection takes it
             raise ForeignObjectError(wanted["kind"], key, owner)
-        uid, version = uid_of(found), found.metadata.resource_version or ""
-        if self._settled.get(uid) == (version, hash(desired)):
-            return found
         observed = _as_json(found)
         patch = _joined(
             difference(observed, wanted, ours), left_behind(observed, wanted, informer.objects.manager)
         )
         stuck = [path for path in fixed if _take(patch or {}, path.split("."))]
         if stuck and not all_but_fixed:
-            raise FixedFieldsError(wanted["kind"], key, uid, stuck)
+            raise FixedFieldsError(wanted["kind"], key, uid_of(found), stuck)
         if patch:
             found = await informer.objects.merge_patch(key, orjson.dumps(patch))
         if not stuck:
-            self._remember(uid, (found.metadata.resource_version or "", hash(desired)))
+            self._remember(found, desired)
         return found
 
-    def _remember(self, uid: str, state: tuple[str, int]) -> None:
-        self._settled[uid] = state
+    def _is_settled(self, obj: KubeObject, desired: bytes) -> bool:
+        return self._settled.get(uid_of(obj)) == (obj.metadata.resource_version, hash(desired))
+
+    def _remember(self, obj: KubeObject, desired: bytes) -> None:
+        uid = uid_of(obj)
+        self._settled[uid] = (obj.metadata.resource_version, hash(desired))
         self._settled.move_to_end(uid)
         if len(self._settled) > MOST_REMEMBERED:
             self._settled.popitem(last=False)
@@ -99,6 +104,10 @@ class Applier:
 
 # What is forgotten costs a comparison.
 MOST_REMEMBERED = 50_000
+
+
+def key_of_json(obj: Json) -> ObjectKey:
+    return ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
 def _joined(patch: Json | None, removed: Json | None) -> Json | None:

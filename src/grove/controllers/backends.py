@@ -41,6 +41,7 @@ from grove.schedulers.backend import (
     Served,
     Strict,
     dialect_of,
+    faculty,
 )
 from grove.schedulers.registry import serves
 
@@ -95,16 +96,6 @@ class Backends:
                 group.create_task(self._follow(kind))
             await self._discovery.run(wake_all)
 
-    def needs_nothing(self, gang: PodGang) -> bool:
-        """Whether the gang's backend runs here and the gang needs no object of it."""
-        backend = self.here(gang)
-        if backend is None or isinstance(backend, Dialects):
-            return False
-        try:
-            return not backend.translate(gang, self.served(backend))
-        except Exception:  # said by `sync`, which calls the same
-            return False
-
     def served(self, backend: Backend) -> Served:
         known = self._discovery.of(backend)
         if known is None:
@@ -132,8 +123,8 @@ class Backends:
             if (wait := self._wait(backend)) is not None:
                 return replace(wait, dialect=dialect)
             served = self.served(backend)
-            if isinstance(backend, Dialects):
-                dialect = backend.dialect(gang, pods, served)
+            if (speaking := faculty(backend, Dialects)) is not None:
+                dialect = speaking.dialect(gang, pods, served)
                 gang = with_dialect(gang, dialect)
             return replace(await self._sync(gang, backend, served, pods), dialect=dialect)
         except Refusal as e:
@@ -150,7 +141,8 @@ class Backends:
         missing = [o.kind for o in wanted if o.kind not in served]
         if missing:
             return self._not_served(backend, missing)
-        shortfall = backend.shortfall(gang, served) if isinstance(backend, Promises) else ""
+        promising = faculty(backend, Promises)
+        shortfall = promising.shortfall(gang, served) if promising is not None else ""
         if shortfall and is_strict(gang, backend):
             raise Refusal(
                 f"{shortfall}: refused, since the full guarantee is asked for",
@@ -171,11 +163,12 @@ class Backends:
     def observe(self, gang: PodGang) -> Observation:
         """What the scheduler says in its objects about a gang; nothing if it does not, or not in this process."""
         backend = self.here(gang)
-        if backend is None or not isinstance(backend, Observes):
+        observing = faculty(backend, Observes) if backend is not None else None
+        if backend is None or observing is None:
             return Observation()
         found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid_of(gang))]
         try:
-            return backend.observe(gang, [orjson.loads(o.body) for o in found])
+            return observing.observe(gang, [orjson.loads(o.body) for o in found])
         except Exception:
             log.exception("a backend failed to observe", backend=backend.name, gang=str(key_of(gang)))
             return Observation()
@@ -195,18 +188,20 @@ class Backends:
             why = f": {trouble}" if trouble else ""
             message = f"waiting to learn what the cluster serves{why}"
             return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, message)
-        if not isinstance(backend, Dialects):
+        if faculty(backend, Dialects) is None:
             return None
         return self._not_read([k for k in known.fields if not self._objects[k].synced.is_set()])
 
     async def _ensure(self, gang: PodGang, wanted: SchedulerObject, in_use: bool) -> str:
         """Returns what could not be made as wanted, because it is in use."""
         body = orjson.dumps(wanted.owned_by(gang))
+        key = ObjectKey((gang.metadata.namespace or "") if wanted.kind.namespaced else "", wanted.name)
         informer = self._objects[wanted.kind]
 
         async def ensure(all_but_fixed: bool = False) -> str:
             made = await self._applier.ensure(
                 informer,
+                key,
                 body,
                 owner_uid=uid_of(gang),
                 ours=wanted.ours,
@@ -278,7 +273,8 @@ def is_strict(gang: PodGang, backend: Backend) -> bool:
     asked = gang.metadata.annotations.get(labels.GANG_GUARANTEE, "")
     if asked in (labels.GUARANTEE_STRICT, labels.GUARANTEE_BEST_EFFORT):
         return asked == labels.GUARANTEE_STRICT
-    return isinstance(backend, Strict) and backend.strict
+    strict = faculty(backend, Strict)
+    return strict is not None and strict.strict
 
 
 def _listed(kinds: Sequence[ObjectKind]) -> str:

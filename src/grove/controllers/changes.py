@@ -2,15 +2,12 @@
 
 from typing import Any
 
-from grove.api import PodClique, PodGang
+from grove.api import PodClique, PodGang, PodGangStatus
 from grove.api.conditions import ConditionType
 from grove.api.pods import Pod
 from grove.controllers.world import Companion
 from grove.plan.gang_init import cannot_create
-from grove.plan.gates import conditions
-from grove.plan.status_conditions import find
 from grove.runtime.cache import Change
-from grove.schedulers.backend import dialect_of
 
 
 def described_anew(change: Change[Any]) -> bool:
@@ -41,10 +38,13 @@ def gate_could_open(change: Change[PodGang]) -> bool:
     old, new = change.old, change.new
     if old is None or new is None:
         return True
-    waited_for = (ConditionType.INITIALIZED, ConditionType.BACKEND_SYNCED, ConditionType.SCHEDULED)
-    if dialect_of(old) != dialect_of(new):
-        return True
-    return described_anew(change) or any(_said(old, kind) != _said(new, kind) for kind in waited_for)
+    return described_anew(change) or _waited_for(old.status) != _waited_for(new.status)
+
+
+def steers(gang: PodGang, status: PodGangStatus) -> bool:
+    """Whether somebody waits for this new status, or would want to know of it at once."""
+    old = gang.status
+    return old is None or old.phase != status.phase or _waited_for(old) != _waited_for(status)
 
 
 def pod_moved(change: Change[Pod]) -> bool:
@@ -70,6 +70,16 @@ def went(change: Change[Any]) -> bool:
     return change.new is None
 
 
-def _said(gang: PodGang, kind: str) -> tuple[str, int | None] | None:
-    found = find(conditions(gang), kind)
-    return None if found is None else (found.status, found.observed_generation)
+def _waited_for(status: PodGangStatus | None) -> list[tuple[str, str, str, int | None]]:
+    found = status.conditions if status is not None else []
+    return [(c.type, c.status, c.reason or "", c.observed_generation) for c in found if c.type in _WAITED_FOR]
+
+
+_WAITED_FOR = frozenset(
+    (
+        ConditionType.INITIALIZED,
+        ConditionType.BACKEND_SYNCED,
+        ConditionType.SCHEDULED,
+        ConditionType.DIALECT,
+    )
+)

@@ -5,14 +5,14 @@ from typing import Any
 
 import orjson
 
-from grove.controllers.apply import Applier
+from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.deletion import delete_all
 from grove.controllers.world import World
 from grove.plan.claims import NO_TAGS, Tags, TemplateRef, external_templates
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.objects import ObjectKey
-from grove.schedulers.backend import TagsClaims
+from grove.schedulers.backend import TagsClaims, faculty
 
 Json = dict[str, Any]
 KIND = "ResourceClaim"
@@ -46,7 +46,7 @@ class Claims:
     def tags(self, shape: Shape) -> Tags:
         """Labels that the set's backend wants on its claims."""
         backend = self._world.registry.select(shape).backend
-        return backend.claim_labels(shape.pcs) if isinstance(backend, TagsClaims) else NO_TAGS
+        return tagging.claim_labels(shape.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
 
     def missing(self, shape: Shape) -> list[tuple[str, Exception]]:
         known = self.templates(shape)
@@ -63,7 +63,7 @@ class Claims:
         surplus = [c for c in informer.cache.by_index("owner", owner_uid) if c.metadata.name not in expected]
 
         async def ensure(body: Json) -> None:
-            await self._applier.ensure(informer, orjson.dumps(body), owner_uid=owner_uid)
+            await self._applier.ensure(informer, key_of_json(body), orjson.dumps(body), owner_uid=owner_uid)
 
         outcomes = await for_each(bodies, ensure)
         failures = [(code, o.error) for o in outcomes if o.error is not None]

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import msgspec
 import structlog
 
-from grove.api import PodClique, PodCliqueSet, PodGang, labels
+from grove.api import PodClique, PodCliqueSet, PodCliqueStatus, PodGang, labels
 from grove.api.conditions import EventReason
 from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
@@ -21,7 +21,7 @@ from grove.controllers.claims import KIND, Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
 from grove.controllers.shapes import Shapes
-from grove.controllers.statuses import describe, last_errors, write_status
+from grove.controllers.statuses import GATHER, Reports, describe, last_errors
 from grove.controllers.world import World, label
 from grove.plan.claims import clique_claims
 from grove.plan.clique_status import clique_status
@@ -37,12 +37,25 @@ from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
-from grove.schedulers.backend import Attempts, Backend, Dialects, Links, Refusal, Releases, Splits, dialect_of
+from grove.schedulers.backend import (
+    Attempts,
+    Backend,
+    Dialects,
+    Links,
+    Refusal,
+    Releases,
+    Splits,
+    dialect_of,
+    faculty,
+)
 
 log = structlog.get_logger(__name__)
 
 # How long a pod without its link stays to be looked at, before it is made anew.
 UNLINKED_POD_LASTS = timedelta(minutes=5)
+
+# How long a report waits while pods are being made or are behind the gate: their gang says how that goes.
+GATHER_ON_THE_WAY = 5.0
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
@@ -56,6 +69,7 @@ class CliqueController:
         self._init_image = init_image
         self._chance = chance or random.SystemRandom()
         self._claims = Claims(world)
+        self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
 
     def controller(self) -> Controller[ObjectKey]:
@@ -94,7 +108,7 @@ class CliqueController:
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Returns how long a failed pod must wait for its replacement, if one does."""
+        """Returns when to look again: for a failed pod that waits for its replacement, or to report."""
         clique = self._world.cliques.cache.get(key)
         if clique is None:
             return None
@@ -107,10 +121,10 @@ class CliqueController:
             if clique.status is None and self._gang(clique, labels.POD_GANG) is None:
                 return None  # it was made a moment before its gang, and there is nothing to say yet
             failures = await self._sync(clique, shape)
-        await self._write_status(clique, shape, failures)
+        report_in = await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
-        return self._replacements.wait(uid_of(clique)) or None
+        return min((s for s in (self._replacements.wait(uid_of(clique)), report_in) if s), default=None)
 
     async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
@@ -121,10 +135,11 @@ class CliqueController:
         pods = self._pods(clique)
         if backend is not None and (strays := self._behind_other_gates(backend, pods)):
             return await self._delete(clique, strays)
-        if gang is not None and backend is not None and isinstance(backend, Attempts):
-            if any(backend.given_up(gang, p) for p in pods):
+        attempting = faculty(backend, Attempts) if backend is not None else None
+        if gang is not None and attempting is not None:
+            if any(attempting.given_up(gang, p) for p in pods):
                 return []  # the gang is told by the same event, and tells us
-            outdated = [p for p in pods if is_present(p) and backend.outdated(gang, p)]
+            outdated = [p for p in pods if is_present(p) and attempting.outdated(gang, p)]
             if outdated:
                 return await self._delete(clique, outdated)
         apart_from = _apart_from(clique, gang, backend)
@@ -146,7 +161,7 @@ class CliqueController:
             and gang is not None
             and gang.metadata.deletion_timestamp is None
             and backend is not None
-            and (dialect_of(gang) or not isinstance(backend, Dialects))
+            and (dialect_of(gang) or faculty(backend, Dialects) is None)
             and (group := _group(clique, gang)) is not None
         ):
             failures += await self._create(clique, shape, gang, group, backend, plan.create)
@@ -235,8 +250,8 @@ class CliqueController:
             position = next(i for i, g in enumerate(pod.spec.scheduling_gates) if g.name == gate)
             path = f"/spec/schedulingGates/{position}"
             patch = [{"op": "test", "path": f"{path}/name", "value": gate}, {"op": "remove", "path": path}]
-            if gang is not None and isinstance(backend, Releases):
-                said = backend.release(gang, _age(pod, self._world.now()).total_seconds())
+            if gang is not None and (releasing := faculty(backend, Releases)) is not None:
+                said = releasing.release(gang, _age(pod, self._world.now()).total_seconds())
                 # `prepare_pod` gave it the same ones, so there are annotations to add to.
                 patch += [
                     {"op": "add", "path": f"/metadata/annotations/{k.replace('/', '~1')}", "value": v}
@@ -263,21 +278,36 @@ class CliqueController:
 
     async def _write_status(
         self, clique: PodClique, shape: Shape | None, failures: list[tuple[str, Exception]]
-    ) -> None:
-        now = self._world.now()
-        status = clique_status(clique, self._pods(clique), shape, now, synced=not failures)
-        status.last_errors = last_errors(clique.status.last_errors if clique.status else [], failures, now)
-        await write_status(self._world.cliques, clique, clique.status, status)
-        before = clique.status.scheduled_replicas if clique.status else 0
-        if before and not status.scheduled_replicas:
-            note = f"none of {before} scheduled pods is left"
-            self._world.warn(
-                PodClique.resource, clique, EventReason.ALL_SCHEDULED_REPLICAS_LOST, note, "Observe"
-            )
+    ) -> float | None:
+        """Returns when the report is due, if it is not yet. Errors are reported at once: the gang waits for them."""
+        now, old = self._world.now(), clique.status
+        known = old.last_errors if old else []
+
+        def status() -> PodCliqueStatus:
+            new = clique_status(clique, self._pods(clique), shape, now, synced=not failures)
+            new.last_errors = last_errors(known, failures, now)
+            return new
+
+        pods = self._pods(clique)
+        on_the_way = len(pods) < clique.spec.replicas or any(p.spec.scheduling_gates for p in pods)
+        wait, new = await self._reports.write(
+            self._world.cliques,
+            clique,
+            old,
+            status,
+            at_once=bool(failures or known),
+            gather=GATHER_ON_THE_WAY if on_the_way else GATHER,
+        )
+        if old and old.scheduled_replicas and new and not new.scheduled_replicas:
+            note = f"none of {old.scheduled_replicas} scheduled pods is left"
+            reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
+            self._world.warn(PodClique.resource, clique, reason, note, "Observe")
+        return wait
 
     async def _release(self, clique: PodClique) -> None:
         """The pods follow by garbage collection; nothing else is held by the finalizer."""
         self._replacements.forget(uid_of(clique))
+        self._reports.forget(uid_of(clique))
         finalizers = clique.metadata.finalizers
         await remove_finalizer(self._world.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
 
@@ -292,9 +322,10 @@ class CliqueController:
             return PodTemplate(shape, clique, draft, init_image=self._init_image)
 
         required = made(backend.prepare_pod)
-        if not isinstance(backend, Splits) or not backend.splits(gang, group):
+        splitting = faculty(backend, Splits)
+        if splitting is None or not splitting.splits(gang, group):
             return lambda index: required
-        surplus = made(backend.prepare_surplus)
+        surplus = made(splitting.prepare_surplus)
         return lambda index: required if index < group.min_replicas else surplus
 
     def _pods(self, clique: PodClique) -> list[Pod]:
@@ -320,10 +351,10 @@ def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
 
 def _apart_from(clique: PodClique, gang: PodGang | None, backend: Backend | None) -> int | None:
     """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
-    if gang is None or backend is None or not isinstance(backend, Splits):
+    if gang is None or backend is None or (splitting := faculty(backend, Splits)) is None:
         return None
     group = _group(clique, gang)
-    return group.min_replicas if group is not None and backend.splits(gang, group) else None
+    return group.min_replicas if group is not None and splitting.splits(gang, group) else None
 
 
 def _broken_links(
@@ -331,9 +362,10 @@ def _broken_links(
 ) -> dict[str, str]:
     """What is wrong with pods that the scheduler would not see as part of the gang, by uid."""
     group = _group(clique, gang) if gang is not None else None
-    if gang is None or group is None or not isinstance(backend, Links):
+    linking = faculty(backend, Links)
+    if gang is None or group is None or linking is None:
         return {}
-    return {uid_of(p): why for p in pods if (why := backend.broken_link(gang, group, p))}
+    return {uid_of(p): why for p in pods if (why := linking.broken_link(gang, group, p))}
 
 
 def _age(pod: Pod, now: datetime) -> timedelta:

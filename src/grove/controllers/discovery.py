@@ -28,7 +28,7 @@ from grove.runtime.errors import (
 )
 from grove.runtime.requests import Call
 from grove.runtime.transport import Request
-from grove.schedulers.backend import Backend, ObjectKind, Probe, Probes
+from grove.schedulers.backend import Backend, ObjectKind, Probe, Probes, faculty
 
 log = structlog.get_logger(__name__)
 
@@ -115,7 +115,8 @@ class Discovery:
         }
         served = [k for k in backend.kinds if k.plural in listed[k.group, k.version]]
         fields = {k: await fields_of(self._client, k) for k in served}
-        probes = backend.probes if isinstance(backend, Probes) else ()
+        probing = faculty(backend, Probes)
+        probes = probing.probes if probing is not None else ()
         answers = {p.name: await is_kept(self._client, p) for p in probes if _can_ask(p, served)}
         return Known(
             fields,

@@ -21,15 +21,15 @@ from grove.api.meta import ConditionStatus
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
-from grove.controllers.changes import completes_anew, described_anew, pod_moved
-from grove.controllers.statuses import write_status
+from grove.controllers.changes import completes_anew, described_anew, pod_moved, steers
+from grove.controllers.statuses import Reports
 from grove.controllers.world import World, label
 from grove.plan.gang_init import GangInit, plan_init
 from grove.plan.gang_status import gang_status
-from grove.plan.gates import conditions, holds
+from grove.plan.gates import holds
 from grove.plan.status_conditions import find, put
 from grove.runtime.controller import Controller
-from grove.runtime.objects import ObjectKey, key_of
+from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 
 
@@ -40,6 +40,7 @@ class GangController:
         self._world = world
         self._backends = backends
         self._fills = fills
+        self._reports = Reports()
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
@@ -73,12 +74,11 @@ class GangController:
 
         await self._backends.follow_cluster(wake_all)
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Returns when to look again, to report."""
         gang = self._world.gangs.cache.get(key)
         if gang is None or gang.metadata.deletion_timestamp is not None:
-            return
-        if self._fills and find(conditions(gang), ConditionType.INITIALIZED) is None:
-            gang = await self._begin(gang)
+            return None
         pods = self._pods(gang)
         init = self._plan(gang, pods) if self._fills else None
         if init is not None:
@@ -87,16 +87,22 @@ class GangController:
             await self._backends.sync(gang, _all(pods)) if self._backends.here(gang) is not None else None
         )
         status = self._status(gang, pods, init, synced)
-        await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
+        wait = await self._write_status(gang, status)
         if synced is not None and synced.error is not None:
             raise synced.error
+        return wait
 
-    async def _begin(self, gang: PodGang) -> PodGang:
-        """Says that the gang waits for its pods, before anything is done for it."""
-        status = self._say_initialized(gang, gang.status or PodGangStatus(phase="Pending"), None)
-        if self._backends.needs_nothing(gang) and (synced := await self._backends.sync(gang, ())):
-            status = self._say_synced(gang, status, synced)
-        return await write_status(self._world.gangs, gang, gang.status, status, guarded=True)
+    async def _write_status(self, gang: PodGang, status: PodGangStatus) -> float | None:
+        """Returns when the report is due, if it is not yet."""
+        if status == gang.status:
+            self._reports.forget(uid_of(gang))
+            return None
+        at_once = steers(gang, status)
+        return (
+            await self._reports.write(
+                self._world.gangs, gang, gang.status, lambda: status, at_once=at_once, guarded=True
+            )
+        ).look_again
 
     def _plan(self, gang: PodGang, pods: dict[str, list[Pod]]) -> GangInit:
         namespace = gang.metadata.namespace or ""

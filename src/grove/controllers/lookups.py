@@ -11,7 +11,7 @@ from grove.controllers.world import Companion, decode_companion
 from grove.runtime.cache import Cache, Change
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
-from grove.schedulers.backend import Backend, ObjectKind, Reads
+from grove.schedulers.backend import Backend, ObjectKind, Reads, faculty
 
 Json = dict[str, Any]
 
@@ -23,13 +23,14 @@ class Lookups:
         self._informers: dict[ObjectKind, Informer[Companion]] = {
             kind: manager.informer(kind, decode_companion, required=False, indexes={"name": _name_of})
             for backend in backends
-            if isinstance(backend, Reads)
-            for kind in backend.reads
+            if (reading := faculty(backend, Reads)) is not None
+            for kind in reading.reads
         }
 
     def of(self, backend: Backend) -> dict[ObjectKind, Mapping[str, Json]]:
         """By kind and name. Without the kinds that are not served, may not be read, or were not read yet."""
-        kinds = backend.reads if isinstance(backend, Reads) else ()
+        reading = faculty(backend, Reads)
+        kinds = reading.reads if reading is not None else ()
         return {k: _ByName(self._informers[k].cache) for k in kinds if self._informers[k].synced.is_set()}
 
     async def follow(self, wake_all: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ import orjson
 
 from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, codec, labels, names
 from grove.api.conditions import EventReason
-from grove.controllers.apply import Applier
+from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
@@ -31,7 +31,7 @@ from grove.runtime.controller import Controller
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of
 from grove.runtime.sources import Source
-from grove.schedulers.backend import PinsPriority
+from grove.schedulers.backend import PinsPriority, faculty
 
 Json = dict[str, Any]
 
@@ -60,8 +60,13 @@ class ReplicaController:
         self._shapes = shapes
         self._applier = Applier()
         self._claims = Claims(world)
-        self.failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
-        """What failed in the last look at each replica, for the status of its set."""
+        self._failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
+
+    def failures_of(self, key: ObjectKey) -> list[tuple[str, Exception]]:
+        """What failed in the last look at each replica of a set, for its status."""
+        return [
+            f for replica in sorted(self._failures) if replica.set == key for f in self._failures[replica]
+        ]
 
     def controller(self) -> Controller[ReplicaKey]:
         world = self._world
@@ -120,7 +125,7 @@ class ReplicaController:
     async def reconcile(self, key: ReplicaKey) -> None:
         pcs = self._world.sets.cache.get(key.set)
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
-            self.failures.pop(key, None)
+            self._failures.pop(key, None)
             return
         judged = self._shapes.judge(pcs)
         if judged.shape is None:
@@ -130,37 +135,41 @@ class ReplicaController:
         else:
             failures = await self._ensure(key, judged.shape)
         if failures:
-            self.failures[key] = failures
+            self._failures[key] = failures
             raise ExceptionGroup(f"PodCliqueSet {key}", [e for _, e in failures])
-        self.failures.pop(key, None)
+        self._failures.pop(key, None)
 
     async def _ensure(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         """Gangs first: pods are made only once their gang exists."""
         i, world = key.replica, self._world
         gangs = gangs_of_replica(shape, i, self._copies(shape, i), self._shapes.settings(shape))
-        work: list[tuple[str, Informer[Any], bytes, tuple[str, ...]]] = []
-        work += [("ERR_CREATE_OR_PATCH_PODGANG", world.gangs, self._gang_body(g), GANG_OURS) for g in gangs]
+        work: list[tuple[str, Informer[Any], ObjectKey, bytes, tuple[str, ...]]] = []
+        work += [
+            ("ERR_CREATE_OR_PATCH_PODGANG", world.gangs, key_of(g), self._gang_body(g), GANG_OURS)
+            for g in gangs
+        ]
         for clique in shape.standalone:
             wanted = standalone_clique(shape, clique, i)
             known = world.cliques.cache.get(key_of(wanted))
             if known is not None:
                 wanted.spec.replicas = known.spec.replicas
-            work.append(("ERR_CREATE_OR_UPDATE_PODCLIQUE", world.cliques, codec.encode(wanted), CLIQUE_OURS))
+            body, code = codec.encode(wanted), "ERR_CREATE_OR_UPDATE_PODCLIQUE"
+            work.append((code, world.cliques, key_of(wanted), body, CLIQUE_OURS))
         for group in shape.groups:
             wanted_group = scaling_group(shape, group, i)
             known_group = world.groups.cache.get(key_of(wanted_group))
             if known_group is not None:
                 wanted_group.spec.replicas = known_group.spec.replicas
-            body = codec.encode(wanted_group)
-            work.append(("ERR_CREATE_PODCLIQUESCALINGGROUP", world.groups, body, ("spec.cliqueNames",)))
+            body, code = codec.encode(wanted_group), "ERR_CREATE_PODCLIQUESCALINGGROUP"
+            work.append((code, world.groups, key_of(wanted_group), body, ("spec.cliqueNames",)))
         companions = self._companions(shape, i)
         for obj in companions:
-            informer = world.companions[obj["kind"]]
-            work.append((_CODES[obj["kind"]], informer, orjson.dumps(obj), _OURS.get(obj["kind"], ())))
+            informer, body = world.companions[obj["kind"]], orjson.dumps(obj)
+            work.append((_CODES[obj["kind"]], informer, key_of_json(obj), body, _OURS.get(obj["kind"], ())))
 
-        async def ensure(item: tuple[str, Informer[Any], bytes, tuple[str, ...]]) -> None:
-            _, informer, body, ours = item
-            await self._applier.ensure(informer, body, owner_uid=shape.owner.uid, ours=ours)
+        async def ensure(item: tuple[str, Informer[Any], ObjectKey, bytes, tuple[str, ...]]) -> None:
+            _, informer, key, body, ours = item
+            await self._applier.ensure(informer, key, body, owner_uid=shape.owner.uid, ours=ours)
 
         outcomes = await for_each(work, ensure)
         failures = [(o.item[0], o.error) for o in outcomes if o.error is not None]
@@ -187,7 +196,8 @@ class ReplicaController:
         known = self._world.gangs.cache.get(key_of(gang))
         if known is not None:
             backend = self._world.registry.get(label(known, labels.SCHEDULER_BACKEND))
-            if backend is not None and isinstance(backend, PinsPriority) and backend.pins_priority:
+            pinning = faculty(backend, PinsPriority) if backend is not None else None
+            if pinning is not None and pinning.pins_priority:
                 gang.spec.priority_class_name = known.spec.priority_class_name
             named = {g.name: g.pod_references for g in known.spec.pod_groups}
             for group in gang.spec.pod_groups:

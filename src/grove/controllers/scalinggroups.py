@@ -1,13 +1,21 @@
 """PodCliqueScalingGroups: the PodCliques of each copy, and the status of the group."""
 
-from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, codec, labels, names
+from grove.api import (
+    PodClique,
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupStatus,
+    PodCliqueSet,
+    codec,
+    labels,
+    names,
+)
 from grove.api.conditions import EventReason
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew
 from grove.controllers.claims import Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
-from grove.controllers.statuses import describe, last_errors, write_status
+from grove.controllers.statuses import Reports, describe, last_errors
 from grove.controllers.world import World, label, replica_index
 from grove.plan.claims import group_claims
 from grove.plan.cliques import member_clique
@@ -27,6 +35,7 @@ class ScalingGroupController:
         self._world = world
         self._shapes = shapes
         self._applier = Applier()
+        self._reports = Reports()
         self._claims = Claims(world)
 
     def controller(self) -> Controller[ObjectKey]:
@@ -53,29 +62,44 @@ class ScalingGroupController:
             workers=world.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
         )
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Returns when to look again, to report."""
         group = self._world.groups.cache.get(key)
         if group is None:
-            return
+            return None
         if group.metadata.deletion_timestamp is not None:
+            self._reports.forget(uid_of(group))
             finalizers = group.metadata.finalizers
             await remove_finalizer(self._world.groups, group, finalizers, labels.Finalizer.SCALING_GROUP)
-            return
+            return None
         shape = self._shapes.get(ObjectKey(key.namespace, label(group, labels.PART_OF)))
         failures: list[tuple[str, Exception]] = []
         if shape is not None:
             failures = await self._sync(group, shape)
-        now = self._world.now()
-        status = group_status(group, self._members(group), shape, now, synced=not failures)
-        status.last_errors = last_errors(group.status.last_errors if group.status else [], failures, now)
-        await write_status(self._world.groups, group, group.status, status)
-        before = group.status.scheduled_replicas if group.status else 0
-        if before and not status.scheduled_replicas:
-            note = f"none of {before} scheduled copies is left"
-            reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
-            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "Observe")
+        wait = await self._write_status(group, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodCliqueScalingGroup {key}", [e for _, e in failures])
+        return wait
+
+    async def _write_status(
+        self, group: PodCliqueScalingGroup, shape: Shape | None, failures: list[tuple[str, Exception]]
+    ) -> float | None:
+        """Returns when the report is due, if it is not yet."""
+        now, old = self._world.now(), group.status
+        known = old.last_errors if old else []
+
+        def status() -> PodCliqueScalingGroupStatus:
+            new = group_status(group, self._members(group), shape, now, synced=not failures)
+            new.last_errors = last_errors(known, failures, now)
+            return new
+
+        at_once = bool(failures or known)
+        wait, new = await self._reports.write(self._world.groups, group, old, status, at_once=at_once)
+        if old and old.scheduled_replicas and new and not new.scheduled_replicas:
+            note = f"none of {old.scheduled_replicas} scheduled copies is left"
+            reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
+            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "Observe")
+        return wait
 
     async def _sync(self, group: PodCliqueScalingGroup, shape: Shape) -> list[tuple[str, Exception]]:
         i = replica_index(group)
@@ -93,7 +117,7 @@ class ScalingGroupController:
             if known is not None:
                 clique.spec.replicas = known.spec.replicas
             await self._applier.ensure(
-                self._world.cliques, codec.encode(clique), owner_uid=uid_of(group), ours=OURS
+                self._world.cliques, key_of(clique), codec.encode(clique), owner_uid=uid_of(group), ours=OURS
             )
 
         async def delete(clique: PodClique) -> None:

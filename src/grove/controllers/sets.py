@@ -12,14 +12,14 @@ from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace
 from grove.api.pods import Pod
-from grove.controllers.apply import Applier
+from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
 from grove.controllers.replicas import ReplicaController, ReplicaKey
 from grove.controllers.shapes import Shapes
-from grove.controllers.statuses import last_errors, write_status
+from grove.controllers.statuses import Reports, last_errors, write_status
 from grove.controllers.world import Companion, World, label, replica_index
 from grove.plan import status_conditions
 from grove.plan.access import access
@@ -42,6 +42,7 @@ class SetController:
         self._replicas = replicas
         self._applier = Applier()
         self._claims = Claims(world)
+        self._reports = Reports()
         self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
         for informer in (world.cliques, world.groups):
             informer.cache.subscribe(self._outdate)
@@ -74,30 +75,28 @@ class SetController:
             workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
 
-    async def reconcile(self, key: ObjectKey) -> None:
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Returns when to look again, to report."""
         pcs = self._world.sets.cache.get(key)
         if pcs is None:
-            return
+            return None
         if pcs.metadata.deletion_timestamp is not None:
             await self._end(pcs)
-            return
+            return None
         judged = self._shapes.judge(pcs)
         if judged.shape is None:
             await self._refuse(pcs, judged.problems)
-            return
+            return None
         if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
             finalizers = pcs.metadata.finalizers
             pcs = await add_finalizer(self._world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         failures = await self._ensure_shared(judged.shape)
-        failures += [
-            f
-            for i in range(judged.shape.replicas)
-            for f in self._replicas.failures.get(ReplicaKey(*key, i), [])
-        ]
-        await self._write_status(pcs, judged.shape, failures)
+        failures += self._replicas.failures_of(key)
+        wait = await self._write_status(pcs, judged.shape, failures)
         own = [e for code, e in failures if code in _SHARED_CODES.values()]
         if own:
             raise ExceptionGroup(f"PodCliqueSet {key}", own)
+        return wait
 
     async def _ensure_shared(self, shape: Shape) -> list[tuple[str, Exception]]:
         """What all replicas share: access for ordered starts, and shared claims."""
@@ -112,7 +111,9 @@ class SetController:
 
         async def ensure(obj: dict[str, Any]) -> None:
             informer = self._world.companions[obj["kind"]]
-            await self._applier.ensure(informer, orjson.dumps(obj), owner_uid=shape.owner.uid)
+            await self._applier.ensure(
+                informer, key_of_json(obj), orjson.dumps(obj), owner_uid=shape.owner.uid
+            )
 
         outcomes = await for_each(wanted, ensure)
         failures = [(_SHARED_CODES[o.item["kind"]], o.error) for o in outcomes if o.error is not None]
@@ -120,18 +121,28 @@ class SetController:
 
     async def _write_status(
         self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]]
-    ) -> None:
-        world, key, now = self._world, key_of(pcs), self._world.now()
+    ) -> float | None:
+        """Returns when the report is due, if it is not yet."""
+        old = pcs.status
+        known = old.last_errors if old else []
+        at_once = bool(failures or known) or old is None or old.observed_generation != pcs.metadata.generation
+
+        def status() -> PodCliqueSetStatus:
+            new = self._status(pcs, shape, synced=not failures)
+            return replace(new, last_errors=last_errors(known, failures, self._world.now()))
+
+        return (await self._reports.write(self._world.sets, pcs, old, status, at_once=at_once)).look_again
+
+    def _status(self, pcs: PodCliqueSet, shape: Shape, *, synced: bool) -> PodCliqueSetStatus:
+        world, key = self._world, key_of(pcs)
         summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
         enabled = world.configuration.topology_aware_scheduling.enabled
         name = topology_name(shape)
         topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
         gangs = world.gangs.cache.by_index("set", key)
-        status = set_status(pcs, shape, summaries, gangs, topology, now, synced=not failures)
-        known = pcs.status.last_errors if pcs.status else []
+        status = set_status(pcs, shape, summaries, gangs, topology, world.now(), synced=synced)
         conditions = status_conditions.without(status.conditions, ConditionType.INVALID)
-        status = replace(status, last_errors=last_errors(known, failures, now), conditions=conditions)
-        await write_status(world.sets, pcs, pcs.status, status)
+        return replace(status, conditions=conditions)
 
     def _summary(self, shape: Shape, key: ReplicaKey) -> ReplicaSummary:
         version = shape.generation_hash
@@ -186,6 +197,7 @@ class SetController:
                 return
         await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._shapes.forget(uid_of(pcs))
+        self._reports.forget(uid_of(pcs))
 
     def _owned(self, informer: Informer[Any], pcs: PodCliqueSet) -> list[Any]:
         found = informer.cache.by_index("set", key_of(pcs))

@@ -8,7 +8,7 @@ from grove.controllers.world import World
 from grove.plan.gangs import GangSettings, topology_name
 from grove.plan.shape import Shape
 from grove.runtime.objects import ObjectKey
-from grove.schedulers.backend import Validates
+from grove.schedulers.backend import Validates, faculty
 from grove.schedulers.registry import SelectionError
 
 
@@ -62,8 +62,8 @@ class Shapes:
             backend = self._world.registry.select(shape).backend
         except SelectionError as e:
             return Judged(None, (str(e),))
-        if isinstance(backend, Validates):
-            errors = [_sentence(p) for p in backend.validate(shape.pcs) if not p.warning]
+        if (validating := faculty(backend, Validates)) is not None:
+            errors = [_sentence(p) for p in validating.validate(shape.pcs) if not p.warning]
         return Judged(None if errors else shape, tuple(errors))
 
 

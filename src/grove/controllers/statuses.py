@@ -1,8 +1,9 @@
-"""Writing a status: once per reconcile at most, and only when something differs."""
+"""Writing a status: once per reconcile at most, only when something differs, and not for every pod that moves."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -11,7 +12,56 @@ from grove.api.model import Model
 from grove.plan.difference import difference
 from grove.runtime.errors import ApiError
 from grove.runtime.informer import Informer
-from grove.runtime.objects import Obj, key_of
+from grove.runtime.objects import Obj, key_of, uid_of
+
+M = TypeVar("M", bound=Model)
+
+# How long changes of an object's state are gathered into one report of it.
+GATHER = 0.5
+
+
+class Reports:
+    """Statuses that only report what happens. Nobody acts on them within the second, so changes that come in quick
+    succession, as when all pods of a clique start, are reported together."""
+
+    def __init__(self) -> None:
+        self._due: dict[str, float] = {}
+
+    async def write(
+        self,
+        informer: Informer[Obj],
+        obj: Obj,
+        old: Model | None,
+        new: Callable[[], M],
+        *,
+        at_once: bool = False,
+        gather: float = GATHER,
+        guarded: bool = False,
+    ) -> "Reported[M]":
+        """Writes `new` if it differs from `old`: at once, or when it is due; it is not worked out before.
+
+        `guarded` as in `write_status`.
+        """
+        uid, clock = uid_of(obj), asyncio.get_running_loop().time
+        if not at_once:
+            left = self._due.setdefault(uid, clock() + gather) - clock()
+            if left > 0.001:  # a timer may be early by the clock's resolution
+                return Reported(left, None)
+        status = new()
+        if status != old:
+            await write_status(informer, obj, old, status, guarded=guarded)
+        self.forget(uid)
+        return Reported(None, status if status != old else None)
+
+    def forget(self, uid: str) -> None:
+        self._due.pop(uid, None)
+
+
+class Reported(NamedTuple, Generic[M]):
+    """`look_again`: after how many seconds a report is due that waits. `written`: what was written just now."""
+
+    look_again: float | None
+    written: M | None
 
 
 async def write_status(

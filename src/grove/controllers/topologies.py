@@ -11,7 +11,7 @@ import orjson
 
 from grove.api import ClusterTopologyBinding, codec
 from grove.api.conditions import ConditionType, EventReason
-from grove.controllers.apply import Applier, FixedFieldsError, ForeignObjectError
+from grove.controllers.apply import Applier, FixedFieldsError, ForeignObjectError, key_of_json
 from grove.controllers.changes import described_anew
 from grove.controllers.statuses import describe, write_status
 from grove.controllers.world import Companion, World, decode_companion
@@ -107,15 +107,15 @@ class TopologyController:
         }
         kind = {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
         body = orjson.dumps(kind | wanted.body | {"metadata": metadata})
-        uid = uid_of(binding)
+        key, uid = key_of_json(wanted.body), uid_of(binding)
         try:
             try:
                 made = await self._applier.ensure(
-                    informer, body, owner_uid=uid, ours=wanted.ours, fixed=wanted.fixed
+                    informer, key, body, owner_uid=uid, ours=wanted.ours, fixed=wanted.fixed
                 )
             except FixedFieldsError as e:
                 await informer.objects.delete(e.key, uid=e.uid)
-                made = await self._applier.ensure(informer, body, owner_uid=uid)
+                made = await self._applier.ensure(informer, key, body, owner_uid=uid)
         except ForeignObjectError:
             message = (
                 f"{wanted.kind.kind} {wanted.name} exists and was not made by Grove: refer to it in "

@@ -79,7 +79,7 @@ class Client:
         except TimeoutError as e:
             raise self._no_answer(call) from e
         finally:
-            self.metrics.requests.labels(call.verb, call.resource, code).inc()
+            self.metrics.answered(call.verb, call.resource, code)
         raise error_from(call.request, Response(stream.status, stream.headers, body))
 
     async def close(self) -> None:
@@ -105,7 +105,7 @@ class Client:
             self._window.overloaded(started, None)
             raise self._no_answer(call) from e
         finally:
-            self.metrics.requests.labels(call.verb, call.resource, code).inc()
+            self.metrics.answered(call.verb, call.resource, code)
             self._window.leave()
 
     def _no_answer(self, call: Call) -> TransportError:

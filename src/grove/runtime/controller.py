@@ -25,6 +25,7 @@ import structlog
 from grove.runtime.cache import Change
 from grove.runtime.errors import Conflict
 from grove.runtime.informer import Informer
+from grove.runtime.logs import IN_HAND
 from grove.runtime.metrics import Metrics
 from grove.runtime.queue import Queue
 from grove.runtime.sources import Source
@@ -89,8 +90,8 @@ class Controller(Generic[K]):
     async def _work(self) -> None:
         while (key := await self.queue.get()) is not None:
             try:
-                with structlog.contextvars.bound_contextvars(controller=self.name, key=str(key)):
-                    await self._reconcile_one(key)
+                IN_HAND.set((self.name, key))
+                await self._reconcile_one(key)
             finally:
                 self.queue.done(key)
 
@@ -114,10 +115,7 @@ class Controller(Generic[K]):
             if again is not None:
                 self.queue.add_after(key, again)
         finally:
-            self._metrics.reconciles.labels(self.name, result).inc()
-            self._metrics.reconcile_seconds.labels(self.name).observe(
-                asyncio.get_running_loop().time() - started
-            )
+            self._metrics.reconciled(self.name, result, asyncio.get_running_loop().time() - started)
 
 
 def _only_conflicts(error: Exception) -> bool:

@@ -3,6 +3,8 @@
 Sizes (queue depth, cache size) are read when Prometheus asks, so keeping them costs nothing.
 """
 
+from functools import cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 
@@ -44,6 +46,19 @@ class Metrics:
         self.events_dropped = Counter(
             "events_dropped", "Kubernetes events that were not written.", registry=self.registry
         )
+
+        # Finding a counter by its labels takes longer than a look at what was found before.
+        self._answered = cache(self.requests.labels)
+        self._reconciled = cache(self.reconciles.labels)
+        self._took = cache(self.reconcile_seconds.labels)
+
+    def answered(self, verb: str, resource: str, code: str) -> None:
+        """Counts an answer of the API server."""
+        self._answered(verb, resource, code).inc()
+
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        self._reconciled(controller, result).inc()
+        self._took(controller).observe(seconds)
 
     def text(self) -> bytes:
         """Everything, in the Prometheus text format."""

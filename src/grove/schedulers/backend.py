@@ -9,7 +9,7 @@ The core is two methods. Everything else is an optional protocol below: implemen
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from grove.api.codec import to_builtins
 from grove.api.conditions import ConditionType, Reason
@@ -152,6 +152,23 @@ class Refusal(Exception):  # noqa: N818
     def __init__(self, message: str, remedy: str = "", reason: str = Reason.REFUSED_BY_BACKEND) -> None:
         super().__init__(f"{message}; {remedy}" if remedy else message)
         self.reason = reason
+
+
+F = TypeVar("F")
+
+_FACULTIES: dict[tuple[type, type], bool] = {}
+
+
+def faculty(backend: Backend, kind: type[F]) -> F | None:
+    """The backend as one of the optional protocols below; None if it is not.
+
+    Python is asked once per class: `isinstance` on a protocol is slow.
+    """
+    asked = (type(backend), kind)
+    found = _FACULTIES.get(asked)
+    if found is None:
+        found = _FACULTIES[asked] = isinstance(backend, kind)
+    return cast(F, backend) if found else None
 
 
 @runtime_checkable

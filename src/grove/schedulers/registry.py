@@ -21,7 +21,7 @@ from grove.api.config import Schedulers
 from grove.api.topology import ClusterTopologyBinding
 from grove.plan.gangs import GangSettings
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Annotates, Backend, Matches
+from grove.schedulers.backend import Annotates, Backend, Matches, faculty
 
 GROUP = "grove.schedulers"
 
@@ -50,7 +50,7 @@ class Selection:
             self.backend.name,
             topology,
             referred.get(self.backend.scheduler_name, ""),
-            self.backend.annotate if isinstance(self.backend, Annotates) else None,
+            annotating.annotate if (annotating := faculty(self.backend, Annotates)) else None,
         )
 
 
@@ -149,6 +149,6 @@ class Registry:
 
 
 def serves(backend: Backend, scheduler_name: str) -> bool:
-    if isinstance(backend, Matches):
-        return backend.matches(scheduler_name)
+    if (matching := faculty(backend, Matches)) is not None:
+        return matching.matches(scheduler_name)
     return scheduler_name == backend.scheduler_name

@@ -25,7 +25,7 @@ class NoGateOpensEarly:
         self.opened = 0
         self._watched = {*gates} or {v for k, v in vars(labels.Gate).items() if not k.startswith("_")}
         self._gangs: dict[tuple[str, str], Json] = {}
-        self._gone: dict[tuple[str, str], Json] = {}
+        self._before: dict[tuple[str, str], Json] = {}
         self._pods: dict[tuple[str, str], Json] = {}
 
     def __call__(self, write: Write) -> None:
@@ -42,18 +42,19 @@ class NoGateOpensEarly:
             assert not ours or any(g in self._watched for g in _gates(write.now)), (
                 f"{write.key} was created without a gate"
             )
+        if kept is self._gangs and _spec_changed(write):
+            self._before[write.key] = write.before or write.now
         if write.type == "DELETED":
             kept.pop(write.key, None)
-            if kept is self._gangs:
-                self._gone[write.key] = write.now
         else:
             kept[write.key] = write.now
 
     def _check(self, key: tuple[str, str], pod: Json) -> None:
-        """Raises unless everything held of the gang, or of its predecessor.
+        """Raises unless everything held of the gang, or did just before its spec changed or it was deleted.
 
-        Somebody may delete a gang between the operator's look at it and its write. No operator can know that, and it
-        was right about the gang that it saw.
+        Somebody may change or delete a gang between the operator's look at it and its write. No operator can know
+        that, and it was right about the gang that it saw. What the change brought, such as a pod that the gang did not
+        name before, is not excused by this.
         """
         tags = pod["metadata"]["labels"]
         gangs = self._known((key[0], tags[labels.POD_GANG]))
@@ -62,8 +63,8 @@ class NoGateOpensEarly:
         assert not all(objections), objections[0]
 
     def _known(self, key: tuple[str, str]) -> list[Json]:
-        """The gang as it is, and as it was when it was last deleted."""
-        return [g[key] for g in (self._gangs, self._gone) if key in g]
+        """The gang as it is, and as it was before it was last changed or deleted."""
+        return [g[key] for g in (self._gangs, self._before) if key in g]
 
     def _objection(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
         """What was not yet so; empty when nothing was missing."""
@@ -93,6 +94,13 @@ class NoGateOpensEarly:
             return ""  # a pod that was there is gone again: it is being replaced
         short = [g["name"] for g in gang["spec"]["podgroups"] if counts[g["name"]] < g["minReplicas"]]
         return f"{', '.join(short)} lacks pods" if short else ""
+
+
+def _spec_changed(write: Write) -> bool:
+    before = write.before
+    return write.type == "DELETED" or (
+        before is not None and before["metadata"]["generation"] != write.now["metadata"]["generation"]
+    )
 
 
 def _is_scheduled(gang: Json) -> bool:

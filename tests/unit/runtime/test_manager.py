@@ -174,10 +174,11 @@ def test_a_log_line_carries_the_key_of_the_object_in_hand(capsys: pytest.Capture
     before = structlog.get_config()
     try:
         logs.configure("info", "json")
-        with structlog.contextvars.bound_contextvars(controller="test", key=str(A)):
-            structlog.get_logger().warning("gate removed", pods=3)
-            structlog.get_logger().debug("not shown")
+        logs.IN_HAND.set(("test", A))
+        structlog.get_logger().warning("gate removed", pods=3)
+        structlog.get_logger().debug("not shown")
     finally:
+        logs.IN_HAND.set(None)
         structlog.configure(**before)
     (line,) = capsys.readouterr().err.splitlines()
     entry = json.loads(line)
