@@ -4,6 +4,7 @@ import asyncio
 import json
 from typing import Any, ClassVar
 
+from grove.api.labels import POD_GANG
 from grove.sandbox.nodes import RACK, node
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import YuniKorn
@@ -92,6 +93,50 @@ class TestYuniKorn(GangScenarios):
             await grove.settle()
             assert await self.bound(grove) == 0
             assert not before & await self.labelled(grove, APPLICATION)
+
+    async def test_a_gang_that_loses_its_pods_one_after_another_is_a_gang_again_when_none_is_left(
+        self,
+    ) -> None:
+        """Those that were made for the first ones in the meantime would be placed alone."""
+        async with self.cluster(4) as grove:
+            await grove.apply(self.set_of(clique("router", 1), clique("worker", 3)))
+            await grove.settle()
+            before = await self.labelled(grove, APPLICATION)
+            for i in range(4):
+                await grove.call("PATCH", f"/api/v1/nodes/node-{i}", {"spec": {"unschedulable": True}})
+            for name in await grove.list("pods"):
+                await grove.call("DELETE", f"{PODS}/{name}")
+                await asyncio.sleep(1)
+            await grove.settle()
+            assert await self.bound(grove) == 0
+            assert not before & await self.labelled(grove, APPLICATION)
+            for i in range(3):
+                await grove.call("PATCH", f"/api/v1/nodes/node-{i}", {"spec": {"unschedulable": None}})
+            await grove.settle()
+            assert await self.bound(grove) == 0, "a part of a gang was placed"
+            await grove.call("PATCH", "/api/v1/nodes/node-3", {"spec": {"unschedulable": None}})
+            await grove.settle()
+            assert await self.bound(grove) == 4
+
+    async def test_gangs_are_released_one_after_another(self) -> None:
+        """YuniKorn would mix up those of the same second."""
+        async with self.cluster(6) as grove:
+            wanted = self.set_of(clique("worker", 2))
+            wanted["spec"]["replicas"] = 3
+            await grove.apply(wanted)
+            seen = []
+            for _ in range(5):
+                await asyncio.sleep(1)
+                seen.append(await self.released(grove))
+            assert seen == sorted(seen)
+            assert set(seen) == {1, 2, 3}
+            await grove.settle()
+            assert await self.bound(grove) == 6
+
+    async def released(self, grove: Grove) -> int:
+        """How many gangs have pods without a gate."""
+        pods = (await grove.list("pods")).values()
+        return len({p["metadata"]["labels"][POD_GANG] for p in pods if not p["spec"].get("schedulingGates")})
 
     async def test_a_pod_that_is_lost_joins_the_application_that_runs(self) -> None:
         async with self.cluster(4) as grove:

@@ -102,11 +102,14 @@ class Space:
                 while not await holds():  # noqa: ASYNC110 what kubectl shows has no event
                     await asyncio.sleep(0.3)
         except TimeoutError:
-            gangs = [
-                (g["metadata"]["name"], g.get("status"))
+            waiting = [
+                f"{g['metadata']['name']}: {c['type']} {c['status']} {c['reason']}: {c['message']}"
                 for g in await self.list("podgangs.scheduler.grove.io")
+                for c in g.get("status", {}).get("conditions", [])
+                if g["status"]["phase"] != "Running"
             ]
-            raise AssertionError(f"not within {patience} s: {what}; {await self.bound()}; {gangs}") from None
+            found = await self.bound()
+            raise AssertionError(f"not within {patience} s: {what}; {found}; {waiting[:20]}") from None
 
     async def until_bound(self, **counts: int) -> None:
         async def so() -> bool:
@@ -301,6 +304,21 @@ class GangScenarios:
         await space.until_bound(demo_0=3)
         assert lost not in [p["metadata"]["name"] for p in await space.list("pods")]
 
+    async def test_a_gang_that_is_lost_as_a_whole_is_placed_as_a_whole(self, space: Space) -> None:
+        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
+        await space.until_bound(demo_0=4)
+        await space.create(self.filler("small-0"))
+        await space.kubectl("delete", "pods", "--selector=grove.io/podgang=demo-0", "--wait=false")
+
+        async def four_new() -> bool:
+            pods = [p for p in await space.list("pods") if labels.POD_GANG in p["metadata"]["labels"]]
+            return len(pods) == 4 and not any(p["spec"].get("nodeName") for p in pods)
+
+        await space.until("four new pods wait", four_new)
+        await space.stays_bound()
+        await space.kubectl("delete", "pod", "filler-small-0")
+        await space.until_bound(demo_0=4)
+
     async def test_an_object_that_is_deleted_by_hand_comes_back(self, space: Space) -> None:
         await space.create(self.set_of(clique("worker", 2)))
         await space.until_bound(demo_0=2)
@@ -373,12 +391,27 @@ class GangScenarios:
         """50 gangs of 8 pods of one CPU; room for 25 of them."""
         await space.create(self.set_of(clique("worker", 8, pool="crowd"), name="crowd", replicas=50))
 
-        async def full() -> bool:
-            return sum((await space.bound()).values()) == CROWD * 20
+        clock = asyncio.get_running_loop().time
+        parts: dict[str, float] = {}
 
-        await space.until("the room is full", full, patience=3 * PATIENCE)
-        await asyncio.sleep(A_WHILE)
-        assert Counter((await space.bound()).values()) == {8: CROWD * 20 // 8}
+        async def whole() -> int:
+            """How many gangs are; none has been in part for long."""
+            found = await space.bound()
+            now = clock()
+            alone = {g: parts.get(g, now) for g, n in found.items() if n < 8}
+            parts.clear()
+            parts.update(alone)
+            assert not [g for g, since in parts.items() if now - since > A_WHILE], f"in part: {found}"
+            return Counter(found.values())[8]
+
+        async def full() -> bool:
+            return await whole() == CROWD * 20 // 8
+
+        await space.until("the room is full", full, patience=2 * PATIENCE)
+        for _ in range(int(A_WHILE)):
+            assert await full()
+            assert not parts
+            await asyncio.sleep(1)
 
 
 def _apply(cluster: Cluster, objects: list[Json]) -> None:

@@ -22,42 +22,11 @@ class TestKoordinator(GangScenarios):
     queue_tag = ("labels", "quota.scheduling.koordinator.sh/name")
     settings: ClassVar[Json] = {"networkTopology": "managed"}
 
-    async def test_one_cpu_short_binds_nothing_and_freed_room_lets_it_through(self, space: Space) -> None:
-        await space.create(self.filler("small-0"))
-        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
-
-        async def tried() -> bool:
-            """The scheduler says of a pod that the gang group was rejected."""
-            messages = [
-                c.get("message", "") for p in await space.list("pods") for c in p["status"]["conditions"]
-            ]
-            return any("gets rejected" in m for m in messages)
-
-        await space.until("the scheduler has tried", tried)
-        await space.stays_bound()
-        await space.kubectl("delete", "pod", "filler-small-0")
-        await space.until_bound(demo_0=4)
-
     async def test_a_pod_beyond_the_minimum_does_not_keep_the_gang_from_its_place(self, space: Space) -> None:
         """Its group is tried before the other one, and a member that fits nowhere would end the attempt."""
         await space.create(self.set_of(clique("aworker", 6, minimum=2), clique("zrouter", 2)))
         await space.until_bound(demo_0=4)
         await space.stays_bound(demo_0=4)
-
-    async def test_a_gang_that_is_lost_as_a_whole_is_placed_as_a_whole(self, space: Space) -> None:
-        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
-        await space.until_bound(demo_0=4)
-        await space.create(self.filler("small-0"))
-        await space.kubectl("delete", "pods", "--selector=grove.io/podgang=demo-0", "--wait=false")
-
-        async def four_new() -> bool:
-            pods = [p for p in await space.list("pods") if not p["metadata"]["name"].startswith("filler")]
-            return len(pods) == 4 and not any(p["spec"].get("nodeName") for p in pods)
-
-        await space.until("four new pods wait", four_new)
-        await space.stays_bound()
-        await space.kubectl("delete", "pod", "filler-small-0")
-        await space.until_bound(demo_0=4)
 
     async def test_the_true_minimum_is_there_in_the_end(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 2)))

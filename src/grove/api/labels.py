@@ -15,6 +15,9 @@ POD_INDEX = "grove.io/podclique-pod-index"
 POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 SCHEDULER_NAME = "grove.io/scheduler-name"
 
+# On pods that a scheduler makes to keep a place for those of a gang: the gang. They are not Grove's.
+STAND_IN_FOR = "grove.io/stand-in-for"
+
 # Names the backend: a label on PodGangs, and on a PodCliqueSet an annotation that overrides the selection.
 SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 

@@ -23,6 +23,7 @@ from grove.controllers.lookups import Lookups
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
 from grove.plan.gates import conditions
+from grove.plan.pod_state import condition, is_dead
 from grove.plan.status_conditions import find, put
 from grove.runtime.cache import Change
 from grove.runtime.errors import Forbidden, RequestError
@@ -160,12 +161,17 @@ class Backends:
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
         return Synced(True, Reason.BACKEND_IN_SYNC, names or f"the backend {backend.name} needs no object")
 
-    def observe(self, gang: PodGang) -> Observation:
-        """What the scheduler says in its objects about a gang; nothing if it does not, or not in this process."""
+    def observe(self, gang: PodGang, pods: Sequence[Pod]) -> Observation:
+        """What the scheduler says about a gang: in its own objects, or if it has none to say it in, about its pods.
+
+        Nothing if the backend does not run in this process.
+        """
         backend = self.here(gang)
-        observing = faculty(backend, Observes) if backend is not None else None
-        if backend is None or observing is None:
+        if backend is None:
             return Observation()
+        observing = faculty(backend, Observes)
+        if observing is None:
+            return said_of_pods(pods)
         found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid_of(gang))]
         try:
             return observing.observe(gang, [orjson.loads(o.body) for o in found])
@@ -257,6 +263,18 @@ class Backends:
             message = f"cannot read{why}; give Grove the right to list and watch them"
             return Synced(False, Reason.BACKEND_FAILED, message)
         return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, f"waiting to read{why}")
+
+
+def said_of_pods(pods: Sequence[Pod]) -> Observation:
+    """What a scheduler says of pods that it does not place: of the first, as one stands for all."""
+    for pod in pods:
+        found = condition(pod, "PodScheduled")
+        if found is not None and found.status == "False" and found.reason != "SchedulingGated":
+            return Observation(found.reason or "Unschedulable", found.message or "it gives no reason")
+    for pod in pods:
+        if is_dead(pod) and not pod.spec.node_name and pod.status.reason:
+            return Observation(pod.status.reason, pod.status.message or "it gives no reason")
+    return Observation()
 
 
 def with_dialect(gang: PodGang, dialect: str) -> PodGang:

@@ -22,6 +22,7 @@ from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import GATHER, Reports, describe, last_errors
+from grove.controllers.turns import Turns
 from grove.controllers.world import World, label
 from grove.plan.claims import clique_claims
 from grove.plan.clique_status import clique_status
@@ -42,6 +43,7 @@ from grove.schedulers.backend import (
     Backend,
     Dialects,
     Links,
+    Paces,
     Refusal,
     Releases,
     Splits,
@@ -71,6 +73,7 @@ class CliqueController:
         self._claims = Claims(world)
         self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
+        self._turns = Turns(lambda: asyncio.get_running_loop().time())
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
@@ -108,7 +111,7 @@ class CliqueController:
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Returns when to look again: for a failed pod that waits for its replacement, or to report."""
+        """Returns when to look again: for a pod that waits for its replacement or its turn, or to report."""
         clique = self._world.cliques.cache.get(key)
         if clique is None:
             return None
@@ -124,7 +127,8 @@ class CliqueController:
         report_in = await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
-        return min((s for s in (self._replacements.wait(uid_of(clique)), report_in) if s), default=None)
+        waits = (self._replacements.wait(uid_of(clique)), self._turns.left(self._who(clique)), report_in)
+        return min((s for s in waits if s), default=None)
 
     async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
@@ -244,6 +248,10 @@ class CliqueController:
         gates = plan_gates(
             clique.metadata.name or "", self._pods(clique), gate, gang, base, apart_from=apart_from
         )
+        pacing = faculty(backend, Paces)
+        pause = pacing.pause(gang) if gates.open and gang is not None and pacing is not None else 0.0
+        if pause and self._turns.wait(self._who(clique), pause):
+            return []
         broken = _broken_links(clique, gang, backend, gates.open)
 
         async def open_gate(pod: Pod) -> None:
@@ -333,6 +341,11 @@ class CliqueController:
 
     def _gang(self, clique: PodClique, key: str) -> PodGang | None:
         return self._world.gangs.cache.get(ObjectKey(clique.metadata.namespace or "", label(clique, key)))
+
+    def _who(self, clique: PodClique) -> str:
+        """Whose turn it is when the pods of this clique are released: its gang, each time that it is tried anew."""
+        gang = self._gang(clique, labels.POD_GANG)
+        return f"{uid_of(gang)} {dialect_of(gang)}" if gang is not None else ""
 
     def _of_base(self, gang: PodGang) -> list[ObjectKey]:
         return [key_of(c) for c in self._world.cliques.cache.by_index("base", key_of(gang))]

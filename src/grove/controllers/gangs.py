@@ -23,7 +23,7 @@ from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
 from grove.controllers.changes import completes_anew, described_anew, pod_moved, steers
 from grove.controllers.statuses import Reports
-from grove.controllers.world import World, label
+from grove.controllers.world import World, label, stood_in_for
 from grove.plan.gang_init import GangInit, plan_init
 from grove.plan.gang_status import gang_status
 from grove.plan.gates import holds
@@ -53,6 +53,9 @@ class GangController:
             ),
             Source(world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"),
         ]
+        if world.stand_ins is not None:
+            why = "its scheduler says there why the gang waits"
+            sources.append(Source(world.stand_ins, stood_in_for, when=pod_moved, why=why))
         if self._fills:
             why = "it says how many pods complete the gang"
             sources.append(Source(world.cliques, _of_clique, when=completes_anew, why=why))
@@ -84,7 +87,9 @@ class GangController:
         if init is not None:
             gang = await self._fill(gang, init)
         synced = (
-            await self._backends.sync(gang, _all(pods)) if self._backends.here(gang) is not None else None
+            await self._backends.sync(gang, [*_all(pods), *self._stand_ins(gang)])
+            if self._backends.here(gang) is not None
+            else None
         )
         status = self._status(gang, pods, init, synced)
         wait = await self._write_status(gang, status)
@@ -129,7 +134,7 @@ class GangController:
     ) -> PodGangStatus:
         status = gang.status or PodGangStatus(phase="Pending")
         if init is not None:
-            status = self._say_why(gang, gang_status(gang, pods, self._world.now()))
+            status = self._say_why(gang, gang_status(gang, pods, self._world.now()), _all(pods))
             # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
             if not holds(gang, ConditionType.INITIALIZED):
                 status = self._say_initialized(gang, status, init)
@@ -137,9 +142,9 @@ class GangController:
             status = self._say_synced(gang, status, synced)
         return status
 
-    def _say_why(self, gang: PodGang, status: PodGangStatus) -> PodGangStatus:
+    def _say_why(self, gang: PodGang, status: PodGangStatus, pods: Sequence[Pod]) -> PodGangStatus:
         """Adds what the scheduler itself says. It is not asked why a gang is not placed that is: some never forget."""
-        seen = self._backends.observe(gang)
+        seen = self._backends.observe(gang, [*self._stand_ins(gang), *pods])
         found = find(status.conditions, ConditionType.SCHEDULED)
         if found is not None and found.status == "False" and seen.message:
             who = label(gang, labels.SCHEDULER_NAME)
@@ -189,6 +194,10 @@ class GangController:
             observed_generation=generation,
         )
         return replace(status, conditions=said)
+
+    def _stand_ins(self, gang: PodGang) -> list[Pod]:
+        informer = self._world.stand_ins
+        return informer.cache.by_index("gang", key_of(gang)) if informer is not None else []
 
     def _pods(self, gang: PodGang) -> dict[str, list[Pod]]:
         found: dict[str, list[Pod]] = defaultdict(list)

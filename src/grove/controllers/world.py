@@ -25,6 +25,7 @@ from grove.runtime.events import EventRecorder, reference
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, ObjectMeta, Resource, ResourceType
+from grove.schedulers.backend import StandIns
 from grove.schedulers.registry import Registry
 
 PODS = Resource("", "v1", "pods", "Pod")
@@ -71,6 +72,7 @@ class World:
     topologies: Informer[ClusterTopologyBinding]
     pods: Informer[Pod]
     companions: dict[str, Informer[Companion]]
+    stand_ins: Informer[Pod] | None = None
     claim_templates: Informer[Companion] | None = None
 
     def warn(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
@@ -130,6 +132,15 @@ def make_world(
             )
             for r in kinds
         },
+        stand_ins=manager.informer(
+            PODS,
+            msgspec.json.Decoder(Pod).decode,
+            labels=labels.STAND_IN_FOR,
+            indexes={"gang": stood_in_for},
+            title="stand-ins",
+        )
+        if any(isinstance(b, StandIns) for b in registry.backends)
+        else None,
         claim_templates=manager.informer(CLAIM_TEMPLATES, decode_companion)
         if CLAIM_TEMPLATES in served
         else None,
@@ -171,6 +182,7 @@ def _named_by(key: str) -> Callable[[_Ours], list[ObjectKey]]:
     return keys
 
 
+stood_in_for = _named_by(labels.STAND_IN_FOR)
 _group_of = _named_by(labels.SCALING_GROUP)
 _gang_of = _named_by(labels.POD_GANG)
 _base_of = _named_by(labels.BASE_POD_GANG)

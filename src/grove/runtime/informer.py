@@ -47,9 +47,12 @@ class Informer(Generic[Obj]):
         labels: str = "",
         fields: str = "",
         indexes: Mapping[str, Index[Obj]] | None = None,
+        title: str = "",
         idle_timeout: float = 75.0,
     ) -> None:
         self.resource = resource
+        # What metrics and probes call it: several may be about one resource.
+        self.title = title or resource.plural
         self.cache: Cache[Obj] = Cache(indexes)
         self.objects = Collection(client, resource, decode, cache=self.cache)
         self.synced = asyncio.Event()
@@ -63,7 +66,7 @@ class Informer(Generic[Obj]):
         self._idle_timeout = idle_timeout
         self._position: int | None = None
         self._can_stream_lists = True
-        client.metrics.cache_size.labels(resource.plural).set_function(self.cache.__len__)
+        client.metrics.cache_size.labels(self.title).set_function(self.cache.__len__)
 
     async def run(self) -> NoReturn:
         """Until cancelled."""

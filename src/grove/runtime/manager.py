@@ -51,6 +51,7 @@ class Manager:
         labels: str = "",
         fields: str = "",
         indexes: Mapping[str, Index[Obj]] | None = None,
+        title: str = "",
         required: bool = True,
     ) -> Informer[Obj]:
         """The informer for this selection; the first call makes it, later ones may add indexes.
@@ -59,7 +60,15 @@ class Manager:
         """
         identity = (resource.group, resource.version, resource.plural, namespace or "", labels, fields)
         if identity not in self._informers:
-            made = Informer(self.client, resource, decode, namespace=namespace, labels=labels, fields=fields)
+            made = Informer(
+                self.client,
+                resource,
+                decode,
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                title=title,
+            )
             self._informers[identity] = made, decode
             if required:
                 self._required.append(made)
@@ -77,7 +86,7 @@ class Manager:
 
     def readiness(self) -> Mapping[str, bool]:
         """For `/readyz`: which caches are filled."""
-        return {f"cache of {i.resource.plural}": i.synced.is_set() for i in self._required}
+        return {f"cache of {i.title}": i.synced.is_set() for i in self._required}
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set, and then until the items in hand are finished or `grace` seconds have passed.

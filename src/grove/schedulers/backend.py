@@ -332,3 +332,21 @@ class Releases(Protocol):
     def release(self, gang: PodGang, waited: float) -> Mapping[str, str]:
         """Annotations that a pod gets in the write that removes its gate, `waited` seconds after it was made."""
         ...
+
+
+@runtime_checkable
+class StandIns(Protocol):
+    stand_ins: bool
+    """Whether its scheduler makes pods that keep a place for those of a gang, and labels them
+    `grove.io/stand-in-for`. They are among the pods that `dialect` gets, and what the scheduler says of them is said
+    of the gang."""
+
+
+@runtime_checkable
+class Paces(Protocol):
+    def pause(self, gang: PodGang) -> float:
+        """How many seconds after the pods of the gang before those of this one are released; 0 for at once.
+
+        For a scheduler that mixes up gangs that it meets in the same moment. Asked as long as pods have gates.
+        """
+        ...

@@ -15,9 +15,11 @@ What shapes this translation, beside the fields themselves:
 - When the placeholders are not all placed in time, the style Hard fails the pods, and no pod that joins this
   application will ever be placed. The same happens to one that is rejected. An application that lost all its pods
   lives on for a while, as one without a gang. So pods that follow join a new application: its number is the dialect
-  of the gang. Otherwise they would fail, and be made again, for ever.
-- Placeholders hold what they have until all are placed, so gangs can hold back each other until one runs out of time.
-  So there is a time-out, YuniKorn's own by default.
+  of the gang, with whether it was placed. Otherwise they would fail, and be made again, for ever.
+- Placeholders hold what they have until all are placed. Gangs are served in the order of their placeholders, but those
+  of the same second at random: many that start at once would share out the last room, so that none of them fits. So
+  gangs are released one after another, far enough apart that they have an order.
+- What is left, a time-out ends: two queues that share out the room. It is YuniKorn's own by default.
 - The time-out also ends placeholders that all stand and whose pods are just about to take their places: a gang that is
   placed in part. It counts the time behind a gate, which would make that likely. So that time is added to it when the
   gate is removed.
@@ -62,6 +64,8 @@ _VALUES = {TIMEOUT: re.compile("[1-9][0-9]{0,9}"), STYLE: re.compile("Hard|Soft"
 # Why YuniKorn fails the pods of an application that it gives up.
 GIVEN_UP = ("ResourceReservationTimeout", "ApplicationRejected")
 
+_DIALECT = re.compile("Application([0-9]+)(Placed)?")
+
 _QUEUE = re.compile(
     r"[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?|root(\.[A-Za-z0-9_-]+)*\.[A-Za-z0-9_-]*[A-Za-z0-9]"
 )
@@ -77,6 +81,8 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     queue: str = ""
     gang_scheduling_style: Literal["Hard", "Soft"] = "Hard"
     placeholder_timeout_in_seconds: Annotated[int, msgspec.Meta(ge=1)] = 900
+    # YuniKorn orders by seconds, and takes a while to make placeholders.
+    seconds_between_gangs: Annotated[float, msgspec.Meta(ge=0)] = 1.5
 
 
 class YuniKorn:
@@ -85,6 +91,7 @@ class YuniKorn:
     gate = Gate.YUNIKORN
     kinds: Sequence[ObjectKind] = ()
     pins_priority = True
+    stand_ins = True
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
@@ -96,12 +103,16 @@ class YuniKorn:
         }
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
-        """The application that pods join now: the next one when the last was given up, or has lost all its pods."""
-        number = _number(gang)
-        present = [p for p in pods if p.metadata.labels.get(APPLICATION) == _application(gang, number)]
-        given_up = any(map(_is_given_up, present))
-        lost = bool(present) and not any(map(is_present, present))
-        return f"Application{number + 1 if given_up or lost else number}"
+        """The application that pods join now, and whether it has its places: the next one when it is over."""
+        number, placed = _attempt(gang)
+        mine = [p for p in pods if p.metadata.labels.get(APPLICATION) == _application(gang, number)]
+        placeholders = [p for p in mine if labels.STAND_IN_FOR in p.metadata.labels]
+        members = [p for p in mine if labels.STAND_IN_FOR not in p.metadata.labels]
+        given_up = any(map(_is_given_up, members))
+        if not given_up and any(p.spec.node_name and is_present(p) for p in members):
+            return f"Application{number}Placed"
+        over = given_up or placed or _are_gone(members, placeholders)
+        return f"Application{number + 1 if over else number}"
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         for where, required, _ in _constraints(gang):
@@ -112,7 +123,7 @@ class YuniKorn:
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         meta = gang.metadata
-        pod.labels[APPLICATION] = _application(gang, _number(gang))
+        pod.labels[APPLICATION] = _application(gang, _attempt(gang)[0])
         if queue := (
             meta.annotations.get(labels.QUEUE)
             or _queue_in(meta.labels, meta.annotations)
@@ -123,7 +134,12 @@ class YuniKorn:
             pod.spec["priorityClassName"] = gang.spec.priority_class_name
         pod.annotations[PARAMETERS] = _written(self._parameters(gang))
         task_groups = [
-            {"name": g.name, "minMember": g.min_replicas, **shape}
+            {
+                "name": g.name,
+                "minMember": g.min_replicas,
+                **shape,
+                "labels": {**shape.get("labels", {}), labels.STAND_IN_FOR: meta.name},
+            }
             for g, shape in zip(gang.spec.pod_groups, _shapes(gang), strict=True)
             if g.min_replicas > 0
         ]
@@ -138,17 +154,27 @@ class YuniKorn:
         adjusted = {TIMEOUT: str(int(parameters[TIMEOUT]) + ceil(waited))}
         return {PARAMETERS: _written(parameters | adjusted)}
 
+    def pause(self, gang: PodGang) -> float:
+        _, placed = _attempt(gang)
+        return 0.0 if placed else self._settings.seconds_between_gangs
+
     def outdated(self, gang: PodGang, pod: Pod) -> bool:
-        """Whether a pod without a node belongs to an application that nothing will come of any more."""
+        """Whether a pod belongs to an application that nothing will come of any more.
+
+        One that was placed just as its application was given up is a part of a gang, and alone.
+        """
+        number, placed = _attempt(gang)
         mine = pod.metadata.labels.get(APPLICATION, "")
-        return not pod.spec.node_name and mine != _application(gang, _number(gang))
+        if not pod.spec.node_name:
+            return mine != _application(gang, number)
+        return not placed and mine in [_application(gang, n) for n in range(max(1, number - 3), number)]
 
     def given_up(self, gang: PodGang, pod: Pod) -> bool:
         """Whether the gang must take this in before the pod is deleted: it needs a new application."""
         return _is_given_up(pod) and not self.outdated(gang, pod)
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
-        wanted = _application(gang, _number(gang))
+        wanted = _application(gang, _attempt(gang)[0])
         found = pod.metadata.labels.get(APPLICATION, "")
         if found == wanted:
             return ""
@@ -203,9 +229,17 @@ class YuniKorn:
             raise Refusal(f"the annotation {PARAMETERS}: {e}", "correct it") from e
 
 
-def _number(gang: PodGang) -> int:
-    text = dialect_of(gang).removeprefix("Application")
-    return int(text) if text.isdigit() else 1
+def _attempt(gang: PodGang) -> tuple[int, bool]:
+    """The number of the gang's application, and whether pods of it have been placed."""
+    found = _DIALECT.fullmatch(dialect_of(gang))
+    return (int(found[1]), bool(found[2])) if found else (1, False)
+
+
+def _are_gone(members: Sequence[Pod], placeholders: Sequence[Pod]) -> bool:
+    """Whether all pods of an application are gone, or the first: its placeholders go with it, and do not come back."""
+    present = {p.metadata.uid for p in members if is_present(p)}
+    owners = {o.uid for p in placeholders for o in p.metadata.owner_references}
+    return (bool(members) and not present) or not owners <= present
 
 
 def _application(gang: PodGang, number: int) -> str:

@@ -10,7 +10,7 @@ import pytest
 from grove.api import codec, labels
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus
+from grove.api.pods import Pod, PodMetadata, PodOwner, PodSpec, PodStatus
 from grove.plan.draft import PodDraft
 from grove.plan.gangs import base_gang
 from grove.plan.shape import Shape
@@ -161,11 +161,18 @@ def test_gangs_of_one_name_and_attempts_of_one_gang_are_different_applications()
 
 
 def pod(
-    found: PodGang, *, phase: str = "Pending", reason: str = "", node: str = "", going: bool = False
+    found: PodGang,
+    *,
+    uid: str = "first",
+    phase: str = "Pending",
+    reason: str = "",
+    node: str = "",
+    going: bool = False,
 ) -> Pod:
     return Pod(
         metadata=PodMetadata(
             name="p",
+            uid=uid,
             labels={APPLICATION: draft_of(found).labels[APPLICATION]},
             deletion_timestamp="2026-01-01T00:00:00Z" if going else None,
         ),
@@ -174,44 +181,75 @@ def pod(
     )
 
 
+def placeholder(found: PodGang, node: str) -> Pod:
+    made = pod(found, node=node)
+    made.metadata.labels[labels.STAND_IN_FOR] = found.metadata.name or ""
+    made.metadata.owner_references = (PodOwner(uid="first", kind="Pod", name="p", controller=False),)
+    return made
+
+
 FOUND = gang(group("a", 1), annotations=PLAIN)
 TIMED_OUT = pod(FOUND, phase="Failed", reason="ResourceReservationTimeout")
 REJECTED = pod(FOUND, phase="Failed", reason="ApplicationRejected")
 EVICTED = pod(FOUND, phase="Failed", reason="Evicted")
 WAITS, RUNS, GOES = pod(FOUND), pod(FOUND, phase="Running", node="n"), pod(FOUND, going=True)
+PLACE = placeholder(FOUND, "n")
 
 
 @pytest.mark.parametrize(
-    ("pods", "word"),
+    ("recorded", "pods", "word"),
     [
-        ([], "Application1"),
-        ([WAITS, WAITS], "Application1"),
-        ([RUNS, EVICTED], "Application1"),
-        ([RUNS, GOES], "Application1"),
-        ([WAITS, TIMED_OUT], "Application2"),
-        ([WAITS, REJECTED], "Application2"),
-        ([EVICTED, GOES], "Application2"),
+        ("", [], "Application1"),
+        ("Application1", [WAITS, WAITS], "Application1"),
+        ("Application1", [WAITS, TIMED_OUT], "Application2"),
+        ("Application1", [RUNS, TIMED_OUT], "Application2"),
+        ("Application1", [WAITS, REJECTED], "Application2"),
+        ("Application1", [EVICTED, GOES], "Application2"),
+        ("Application1", [RUNS, WAITS], "Application1Placed"),
+        ("Application1Placed", [RUNS, EVICTED], "Application1Placed"),
+        ("Application1Placed", [RUNS, GOES], "Application1Placed"),
+        ("Application1Placed", [WAITS, GOES], "Application2"),
+        ("Application1Placed", [WAITS, WAITS], "Application2"),
+        ("Application1", [WAITS, PLACE, PLACE], "Application1"),
+        ("Application1", [pod(FOUND, uid="another"), PLACE], "Application2"),
     ],
 )
-def test_an_application_that_was_given_up_or_lost_all_its_pods_is_followed_by_another(
-    pods: list[Pod], word: str
+def test_an_application_that_is_over_is_followed_by_another(
+    recorded: str, pods: list[Pod], word: str
 ) -> None:
-    assert yunikorn.dialect(FOUND, pods, Served()) == word
-    following = number(FOUND, word)
+    assert yunikorn.dialect(number(FOUND, recorded), pods, Served()) == word
     if word == "Application2":
+        following = number(FOUND, word)
         assert yunikorn.dialect(following, pods, Served()) == word, "those pods are no reason for a third one"
 
 
-def test_a_pod_that_was_given_up_waits_for_the_gang_and_then_all_that_is_not_placed_is_outdated() -> None:
+def test_gangs_are_released_one_after_another_and_pods_that_join_one_that_runs_at_once() -> None:
+    assert [yunikorn.pause(number(FOUND, d)) for d in ("Application1", "Application2Placed")] == [1.5, 0]
+    assert YuniKorn({"secondsBetweenGangs": 0}).pause(FOUND) == 0
+
+
+def test_placeholders_say_which_gang_they_are_for() -> None:
+    (told,) = json.loads(draft_of(FOUND).annotations[TASK_GROUPS])
+    assert told["labels"] == {labels.STAND_IN_FOR: "demo-0"}
+
+
+def test_a_pod_that_was_given_up_waits_for_the_gang_and_then_all_of_its_application_are_outdated() -> None:
     assert yunikorn.given_up(FOUND, TIMED_OUT)
     assert not yunikorn.given_up(FOUND, EVICTED)
     following = number(FOUND, "Application2")
     assert not yunikorn.given_up(following, TIMED_OUT)
-    assert [yunikorn.outdated(following, p) for p in (WAITS, RUNS)] == [True, False]
+    assert [yunikorn.outdated(following, p) for p in (WAITS, RUNS)] == [True, True], "a part runs alone"
     assert not yunikorn.outdated(FOUND, WAITS)
     part = FOUND.spec.pod_groups[0]
     assert yunikorn.broken_link(FOUND, part, WAITS) == ""
     assert "without the gang" in yunikorn.broken_link(following, part, WAITS)
+
+
+def test_pods_that_run_stay_when_the_gang_was_made_anew_or_is_placed() -> None:
+    again = gang(group("a", 1), annotations=PLAIN)
+    again.metadata.uid = "another"
+    assert [yunikorn.outdated(again, p) for p in (WAITS, RUNS)] == [True, False]
+    assert not yunikorn.outdated(number(FOUND, "Application2Placed"), RUNS)
 
 
 @pytest.mark.parametrize(
