@@ -11,7 +11,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar
 
 import msgspec
@@ -21,14 +21,11 @@ from grove_testbed.fixtures import started
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
-from grove.api.crds import all_crds
-from grove.operator.assembly import Operator
 from grove.runtime.client import Client
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import find_cluster
 from grove.sandbox.nodes import node
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.registry import Factory, Registry
+from grove.schedulers.registry import Factory
+from tests.real.operating import Admin, install, operator
 
 Json = dict[str, Any]
 
@@ -62,6 +59,8 @@ class Space:
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self.cluster = cluster
         self.namespace = namespace
+        self.admin = Admin(cluster)
+        self._versions: dict[str, str] = {"": "/api/v1"}
 
     async def kubectl(self, *arguments: str, body: Json | None = None) -> str:
         stdin = json.dumps(body) if body is not None else None
@@ -78,7 +77,13 @@ class Space:
         await self.kubectl("patch", what, "--type=merge", f"--patch={json.dumps(change)}")
 
     async def list(self, kind: str) -> list[Json]:
-        return list(json.loads(await self.kubectl("get", kind, "--output=json"))["items"])
+        """All objects of `plural.group`."""
+        plural, _, group = kind.partition(".")
+        if group not in self._versions:
+            served = await self.admin.call("GET", f"/apis/{group}")
+            self._versions[group] = f"/apis/{served['preferredVersion']['groupVersion']}"
+        path = f"{self._versions[group]}/namespaces/{self.namespace}/{plural}"
+        return list((await self.admin.call("GET", path))["items"])
 
     async def bound(self) -> Counter[str]:
         """Pods on nodes, by gang."""
@@ -161,9 +166,7 @@ class GangScenarios:
         for cluster in started(
             request, k8s, scheduler=cls.scheduler, nodes=nodes, skip_admission=("ServiceAccount",)
         ):
-            _apply(cluster, all_crds())
-            cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-            _apply(cluster, [cls.binding(), *cls.topology()])
+            install(cluster, cls.binding(), *cls.topology())
             yield cluster
 
     @pytest.fixture
@@ -172,12 +175,14 @@ class GangScenarios:
         await asyncio.to_thread(real_cluster.kubectl, "create", "namespace", namespace)
         async with self.operator(real_cluster):
             space = Space(real_cluster, namespace)
-            yield space
-            await space.kubectl("delete", "podcliquesets", "--all", "--wait=true", "--timeout=60s")
-            await space.kubectl("delete", "pods", "--all", "--timeout=60s")
+            try:
+                yield space
+            finally:
+                await space.kubectl("delete", "podcliquesets", "--all", "--wait=true", "--timeout=60s")
+                await space.kubectl("delete", "pods", "--all", "--timeout=60s")
+                await space.admin.close()
 
-    @asynccontextmanager
-    async def operator(self, cluster: Cluster) -> AsyncIterator[Operator]:
+    def operator(self, cluster: Cluster) -> AbstractAsyncContextManager[Client]:
         profile = SchedulerProfile(
             name=self.scheduler_name, config=msgspec.Raw(msgspec.json.encode(self.settings))
         )
@@ -186,18 +191,7 @@ class GangScenarios:
             topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
         )
         factories: dict[str, Factory] = {"default": Kubernetes, self.scheduler: type(self).factory}
-        client = Client(
-            HttpTransport(find_cluster(str(cluster.kubeconfig("admin")))), field_manager="grove-operator"
-        )
-        operator = Operator(client, configuration, Registry(configuration.scheduler, factories))
-        stop = asyncio.Event()
-        running = asyncio.create_task(operator.run(stop))
-        try:
-            yield operator
-        finally:
-            stop.set()
-            await running
-            await client.close()
+        return operator(cluster, configuration, factories)
 
     @staticmethod
     def binding() -> Json:
@@ -412,8 +406,3 @@ class GangScenarios:
             assert await full()
             assert not parts
             await asyncio.sleep(1)
-
-
-def _apply(cluster: Cluster, objects: list[Json]) -> None:
-    body = {"apiVersion": "v1", "kind": "List", "items": objects}
-    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(body))

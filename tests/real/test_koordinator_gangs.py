@@ -42,7 +42,7 @@ class TestKoordinator(GangScenarios):
         await space.create(self.set_of(clique("worker", 3, **near), clique("router", 1)))
 
         async def refused() -> bool:
-            (found,) = await space.list("podcliquesets")
+            (found,) = await space.list("podcliquesets.grove.io")
             return "whole gangs" in str(found.get("status", {}).get("conditions"))
 
         await space.until("the set says that it cannot be served", refused)

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-import orjson
 import pytest
 from grove_testbed import flags
 from grove_testbed.cluster import Cluster
@@ -18,16 +17,11 @@ from grove_testbed.fixtures import started
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration
-from grove.api.crds import all_crds
-from grove.operator.assembly import Operator
 from grove.runtime.client import Client
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import find_cluster
-from grove.runtime.transport import Request
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.registry import Registry
 from tests.flow import kube_scenarios as scenarios
-from tests.flow.kube_scenarios import NODES, PODS, PRIORITY_CLASSES, SETS, TOPOLOGIES, TOPOLOGY, Json
+from tests.flow.kube_scenarios import NODES, PODS, PRIORITY_CLASSES, SETS, TOPOLOGY, Json
+from tests.real.operating import Admin, install, operator
 
 pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(600)]
 
@@ -56,23 +50,13 @@ HELD_UP_IN_1_35 = (
 Test = TypeVar("Test", bound=Callable[..., Any])
 
 
-class RealLab:
-    """A real control plane with an operator of this process in it."""
+class RealLab(Admin):
+    """A real control plane with an operator of this process in it. `client` is the operator's."""
 
-    def __init__(self, transport: HttpTransport, dialect: str) -> None:
-        self.client = Client(transport, field_manager="grove-operator")
+    def __init__(self, plane: Cluster, client: Client, dialect: str) -> None:
+        super().__init__(plane)
+        self.client = client
         self.dialect = dialect
-        self._transport = transport
-
-    async def call(
-        self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
-    ) -> Json:
-        headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
-        request = Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
-        answer = await self._transport.send(request)
-        found: Json = orjson.loads(answer.body)
-        assert answer.status < 300, f"{method} {path}: {found.get('message')}"
-        return found
 
     async def until(self, holds: Callable[[], Awaitable[Any]], within: float = 120.0) -> None:
         async with asyncio.timeout(max(within, 120.0)):
@@ -100,7 +84,10 @@ def plane(dialect: str, k8s: str, request: pytest.FixtureRequest) -> Iterator[Cl
     before = flags.GANGS[k8s]
     flags.GANGS[k8s] = SWITCHES.get(dialect, before)
     try:
-        yield from started(request, k8s, scheduler="default", nodes=NODES)
+        for cluster in started(request, k8s, scheduler="default", nodes=NODES):
+            install(cluster, TOPOLOGY, *PRIORITY_CLASSES)
+            cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+            yield cluster
     finally:
         flags.GANGS[k8s] = before
 
@@ -126,52 +113,15 @@ async def lab(plane: Cluster, dialect: str) -> AsyncIterator[RealLab]:
 
 
 @asynccontextmanager
-async def working(plane: Cluster, dialect: str, settings: Json | None = None) -> AsyncIterator[RealLab]:
-    lab = RealLab(HttpTransport(find_cluster(str(plane.kubeconfig()))), dialect)
+async def working(plane: Cluster, dialect: str) -> AsyncIterator[RealLab]:
     configuration = OperatorConfiguration()
     configuration.topology_aware_scheduling.enabled = True
-    registry = Registry(configuration.scheduler, {"default": backend(settings)})
-    stop = asyncio.Event()
-    try:
-        await prepare(lab)
-        made = Operator(lab.client, configuration, registry)
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(made.run(stop))
+    async with operator(plane, configuration, {"default": Kubernetes}) as client:
+        lab = RealLab(plane, client, dialect)
+        try:
             yield lab
-            stop.set()
-            await running
-    finally:
-        await lab.client.close()
-
-
-def backend(settings: Json | None) -> Callable[[dict[str, Any]], Kubernetes]:
-    return lambda found: Kubernetes(settings or found)
-
-
-async def prepare(lab: RealLab) -> None:
-    """Installs what the first test of a cluster finds missing."""
-    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    if (await lab.call("GET", crds))["items"]:
-        return
-    for crd in all_crds():
-        await lab.call("POST", crds, crd)
-
-    async def established() -> bool:
-        found = (await lab.call("GET", crds))["items"]
-        return all(
-            any(
-                c["type"] == "Established" and c["status"] == "True"
-                for c in o.get("status", {}).get("conditions") or []
-            )
-            for o in found
-        )
-
-    await lab.until(established)
-    for obj in PRIORITY_CLASSES:
-        await lab.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", obj)
-    await lab.call("POST", TOPOLOGIES, TOPOLOGY)
-    account = "/api/v1/namespaces/default/serviceaccounts"
-    await lab.until(lambda: scenarios.items(lab, account))
+        finally:
+            await lab.close()
 
 
 @within(*GANGED)

@@ -41,8 +41,8 @@ class TestYuniKorn(GangScenarios):
 
     async def configure(self, space: Space, narrow: int) -> None:
         change = {"data": {"queues.yaml": QUEUES.format(cpus=narrow)}}
-        other = Space(space.cluster, "yunikorn")
-        await other.patch("configmap/yunikorn-configs", change)
+        path = "/api/v1/namespaces/yunikorn/configmaps/yunikorn-configs"
+        await space.admin.call("PATCH", path, change)
 
     async def test_a_gang_that_runs_out_of_time_is_tried_anew(self, space: Space) -> None:
         """YuniKorn fails its pods, and would place no other pod of that application, ever."""
@@ -95,7 +95,7 @@ class TestYuniKorn(GangScenarios):
         await space.create(self.set_of(clique("worker", 2), **near))
 
         async def refused() -> bool:
-            (found,) = await space.list("podcliquesets")
+            (found,) = await space.list("podcliquesets.grove.io")
             return "knows no topology" in str(found.get("status", {}).get("conditions"))
 
         await space.until("the set says that it cannot be served", refused)
