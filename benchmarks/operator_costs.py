@@ -3,28 +3,27 @@
     python -m benchmarks.operator_costs [--real] [--shape 500x2] ...
 
 The API server runs in a process of its own: the embedded one, or with --real a kube-apiserver of the testbed. Nobody
-schedules pods, so a run ends when the last gate is open. Then the very same writes are sent to a fresh server by a loop
-without any logic, and the two times are compared.
+schedules pods, so a run ends when the last gate is open. Then the operator is started anew, and must write nothing.
+At last the very same writes are sent to a fresh server by a loop without any logic, and the two times are compared.
+
+The operator hands its gangs to kube-scheduler. Objects made for a scheduler are counted apart: how many there are is
+the scheduler's choice, and a budget is for what Grove adds.
 """
 
 import argparse
 import asyncio
-import os
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from benchmarks.measure import Budget, finish
+from benchmarks.servers import embedded, real
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
 from grove.controllers.cliques import GATHER_ON_THE_WAY
@@ -33,13 +32,16 @@ from grove.operator.process import calm_the_collector
 from grove.runtime.client import Client
 from grove.runtime.errors import RequestError
 from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import from_kubeconfig
+from grove.runtime.kubeconfig import Cluster
 from grove.runtime.logs import configure
 from grove.runtime.requests import Call
 from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.schedulers.registry import Registry
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
+OF_SCHEDULERS = ("workloads", "podgroups", "compositepodgroups")
+GROWTH = ("250x2", "500x2", "1000x2", "2000x2")
+Start = Callable[[], AbstractContextManager[Cluster]]
 SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
 
 
@@ -61,26 +63,50 @@ class Recorder:
     async def stream(self, request: Request) -> Stream:
         return await self.inner.stream(request)
 
+    def forget(self) -> None:
+        self.counts.clear()
+        self.writes.clear()
+
     async def close(self) -> None:
         await self.inner.close()
 
 
 @dataclass(frozen=True)
 class Result:
+    gangs: int
     pods: int
     counts: Counter[str]
     writes: list[Request]
     seconds: float
     cpu_ms_per_pod: float
     peak_mb: float
+    writes_after_restart: int
 
     @property
     def writes_per_pod(self) -> float:
-        return sum(n for what, n in self.counts.items() if what.split()[0] in WRITES) / self.pods
+        """Without the scheduler's own objects."""
+        return self._written(but=OF_SCHEDULERS) / self.pods
+
+    @property
+    def scheduler_objects_per_gang(self) -> float:
+        return self._written(of=OF_SCHEDULERS) / self.gangs
+
+    @property
+    def flow_writes_per_gang(self) -> float:
+        """What gangs cost: all writes of PodGangs, their statuses too. A gate is opened by a write of its pod."""
+        return self._written(of=("podgangs", "podgangs/status")) / self.gangs
 
     @property
     def reads(self) -> int:
         return sum(n for what, n in self.counts.items() if what.startswith("GET"))
+
+    def _written(self, *, of: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> int:
+        found = 0
+        for what, n in self.counts.items():
+            verb, plural = what.split()
+            if verb in WRITES and plural not in but and (not of or plural in of):
+                found += n
+        return found
 
 
 def pcs(replicas: int, pods: int) -> dict[str, Any]:
@@ -98,43 +124,59 @@ def pcs(replicas: int, pods: int) -> dict[str, Any]:
     }
 
 
-async def measure(kubeconfig: Path, replicas: int, pods: int) -> Result:
-    """Brings a set up on a fresh server: from its creation until every gate is open."""
-    recorder = Recorder(HttpTransport(from_kubeconfig([kubeconfig]), user_agent="grove-bench"))
-    client = Client(recorder, field_manager="grove-operator")
-    setup = Client(HttpTransport(from_kubeconfig([kubeconfig])), field_manager="bench")
-    await _install(setup)
-    configuration = OperatorConfiguration()
+async def measure(cluster: Cluster, replicas: int, pods: int) -> Result:
+    """Brings a set up on a fresh server: from its creation until every gate is open. Then starts anew."""
     calm_the_collector()
-    operator = Operator(client, configuration, Registry(configuration.scheduler))
+    recorder = Recorder(HttpTransport(cluster, user_agent="grove-bench"))
+    setup = Client(HttpTransport(cluster), field_manager="bench")
+    await _install(setup)
+    operator, stop = _operator(recorder), asyncio.Event()
     opened, done = 0, asyncio.Event()
 
     def watch(change: Any) -> None:
         nonlocal opened
-        gated, still = _gated(change.old), _gated(change.new)
-        opened += gated and not still
+        opened += _gated(change.old) and not _gated(change.new)
         if opened == replicas * pods:
             done.set()
 
     operator.world.pods.cache.subscribe(watch)
-    stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(operator.run(stop))
         await _at_rest(operator, recorder)
-        recorder.counts.clear()
-        recorder.writes.clear()
+        recorder.forget()
         started, cpu = time.monotonic(), time.process_time()
         await _send(setup, "POST", SETS, pcs(replicas, pods))
         await done.wait()
-        seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+        seconds = time.monotonic() - started
+        await _at_rest(operator, recorder)
+        cpu = time.process_time() - cpu
+        stop.set()
+        await running
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    counts, writes = Counter(recorder.counts), list(recorder.writes)
+    again = await _start_anew(recorder)
+    await recorder.close()
+    await setup.close()
+    total = replicas * pods
+    return Result(replicas, total, counts, writes, seconds, cpu * 1000 / total, peak, again)
+
+
+async def _start_anew(recorder: Recorder) -> int:
+    """How many writes another operator makes on what it finds. Its questions to the server are dry runs."""
+    recorder.forget()
+    operator, stop = _operator(recorder), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(operator.run(stop))
         await _at_rest(operator, recorder)
         stop.set()
         await running
-    await client.close()
-    await setup.close()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    writes = recorder.writes
-    return Result(replicas * pods, recorder.counts, writes, seconds, cpu * 1000 / (replicas * pods), peak)
+    return len([w for w in recorder.writes if "dryRun" not in w.query])
+
+
+def _operator(recorder: Recorder) -> Operator:
+    configuration = OperatorConfiguration()
+    client = Client(recorder, field_manager="grove-operator")
+    return Operator(client, configuration, Registry(configuration.scheduler))
 
 
 async def _at_rest(operator: Operator, recorder: Recorder) -> None:
@@ -146,9 +188,9 @@ async def _at_rest(operator: Operator, recorder: Recorder) -> None:
             return
 
 
-async def replay(kubeconfig: Path, result: Result, replicas: int, pods: int) -> float:
+async def replay(cluster: Cluster, result: Result, replicas: int, pods: int) -> float:
     """Seconds for the same writes, each object's in order, by a loop without logic."""
-    client = Client(HttpTransport(from_kubeconfig([kubeconfig])), field_manager="grove-operator")
+    client = Client(HttpTransport(cluster), field_manager="grove-operator")
     await _install(client)
     await _send(client, "POST", SETS, pcs(replicas, pods))
     objects: dict[str, list[Request]] = defaultdict(list)
@@ -168,34 +210,6 @@ async def replay(kubeconfig: Path, result: Result, replicas: int, pods: int) -> 
     seconds = time.monotonic() - started
     await client.close()
     return seconds
-
-
-@contextmanager
-def embedded() -> Iterator[Path]:
-    """An embedded API server in a process of its own, without nodes."""
-    with tempfile.TemporaryDirectory() as folder:
-        kubeconfig = Path(folder) / "kubeconfig"
-        program = Path(sys.executable).with_name("grove")
-        command = [str(program), "sandbox", "up", "--nodes", "0", "--kubeconfig", str(kubeconfig)]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            while not kubeconfig.exists():
-                if server.poll() is not None:
-                    raise RuntimeError("the embedded cluster did not start")
-                time.sleep(0.05)
-            yield kubeconfig
-        finally:
-            server.terminate()
-            server.wait()
-
-
-@contextmanager
-def real() -> Iterator[Path]:
-    """A kube-apiserver with its controllers, and nobody who schedules."""
-    from grove_testbed.cluster import Cluster
-
-    with Cluster.start() as cluster:
-        yield Path(cluster.kubeconfig("admin"))
 
 
 async def _install(client: Client) -> None:
@@ -250,34 +264,46 @@ def report(shape: str, where: str, result: Result, ratio: float) -> None:
     for what, count in sorted(result.counts.items(), key=lambda item: -item[1]):
         print(f"  {count:6}  {what}")
     print(f"  {result.writes_per_pod:.2f} writes per pod, {result.reads} reads after the start")
+    print(f"  {result.flow_writes_per_gang:.2f} writes per gang for its flow")
+    print(f"  {result.scheduler_objects_per_gang:.2f} objects per gang for the scheduler, not in these")
     print(f"  {result.cpu_ms_per_pod:.2f} ms operator CPU per pod, peak {result.peak_mb:.0f} MB")
     print(f"  {ratio:.2f} times a bare replay of the same writes")
+    print(f"  {result.writes_after_restart} writes after a restart", flush=True)
+
+
+def run(shape: str, where: str, start: Start) -> tuple[Result, list[Budget]]:
+    replicas, pods = (int(n) for n in shape.split("x"))
+    with start() as cluster:
+        result = asyncio.run(measure(cluster, replicas, pods))
+    with start() as cluster:
+        bare = asyncio.run(replay(cluster, result, replicas, pods))
+    report(shape, where, result, result.seconds / bare)
+    return result, [
+        Budget(f"{shape} writes per pod", result.writes_per_pod, 6.0),
+        Budget(f"{shape} writes per gang for its flow", result.flow_writes_per_gang, 6.0),
+        Budget(f"{shape} reads after the start", result.reads, 0),
+        Budget(f"{shape} operator CPU per pod, ms", result.cpu_ms_per_pod, 2.0),
+        Budget(f"{shape} time beside a bare replay", result.seconds / bare, 1.5),
+        Budget(f"{shape} writes after a restart", result.writes_after_restart, 0),
+    ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--real", action="store_true", help="on a kube-apiserver of the testbed")
     parser.add_argument("--shape", action="append", help="replicas x pods, such as 500x2; may be repeated")
+    parser.add_argument("--growth", action="store_true", help="250 to 2000 replicas: CPU per pod stays flat")
     options = parser.parse_args()
     configure("error", "text")
     start, where = (real, "real") if options.real else (embedded, "embedded")
-    budgets: list[Budget] = []
-    for shape in options.shape or ["500x2", "50x20"]:
-        replicas, pods = (int(n) for n in shape.split("x"))
-        with start() as kubeconfig:
-            result = asyncio.run(measure(kubeconfig, replicas, pods))
-        with start() as kubeconfig:
-            bare = asyncio.run(replay(kubeconfig, result, replicas, pods))
-        report(shape, where, result, result.seconds / bare)
-        budgets += [
-            Budget(f"{shape} writes per pod", result.writes_per_pod, 6.0),
-            Budget(f"{shape} reads after the start", result.reads, 0),
-            Budget(f"{shape} operator CPU per pod, ms", result.cpu_ms_per_pod, 2.0),
-            Budget(f"{shape} time beside a bare replay", result.seconds / bare, 1.5),
-        ]
-    finish(budgets)
+    if options.growth:
+        costs = [run(shape, where, start)[0].cpu_ms_per_pod for shape in GROWTH]
+        finish([Budget("CPU per pod, the highest to the lowest", max(costs) / min(costs), 1.2)])
+    found = [run(shape, where, start)[1] for shape in options.shape or ["500x2", "50x20"]]
+    finish([budget for budgets in found for budget in budgets])
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("PYTHONUNBUFFERED", "1")
     main()

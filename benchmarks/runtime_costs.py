@@ -5,12 +5,9 @@ The server is the embedded one, behind a port in a process of its own, so only t
 
 import asyncio
 import gc
-import multiprocessing
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import aiohttp
@@ -18,20 +15,18 @@ import msgspec
 
 from benchmarks.decode import pod_event
 from benchmarks.measure import Budget, finish, report
+from benchmarks.servers import embedded
 from grove.api.pods import Pod
 from grove.runtime.batch import for_each, raise_failures
 from grove.runtime.client import Client
 from grove.runtime.collection import Collection
 from grove.runtime.controller import Controller
-from grove.runtime.credentials import FixedToken
 from grove.runtime.http import HttpTransport
 from grove.runtime.informer import Informer
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.objects import ObjectKey, Resource, key_of
 from grove.runtime.sources import Source, itself
 from grove.runtime.transport import Request, Response
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.http import serve
 
 PODS = Resource("", "v1", "pods", "Pod")
 COUNT = 10_000
@@ -54,8 +49,8 @@ async def main() -> None:
     events = await _best(lambda: _informer(recorded), COUNT)
     plain = await _best(lambda: _decode_all(bodies), COUNT)
     looks, requests = await _looks(recorded)
-    with _server() as address:
-        ours, bare, patches = await _writes(address, bodies[0])
+    with embedded() as cluster:
+        ours, bare, patches = await _writes(cluster, bodies[0])
     memory = await _memory(recorded)
     report(
         "CPU of the runtime",
@@ -171,8 +166,8 @@ async def _memory(transport: _Recorded) -> float:
     return held / len(informer.cache)
 
 
-async def _writes(address: str, example: bytes) -> tuple[float, float, float]:
-    transport = HttpTransport(Cluster(address, FixedToken()))
+async def _writes(cluster: Cluster, example: bytes) -> tuple[float, float, float]:
+    transport = HttpTransport(cluster)
     pods = Collection(Client(transport), PODS, decode)
     numbers = iter(range(1_000_000))
     pod = msgspec.json.decode(example)
@@ -194,7 +189,7 @@ async def _writes(address: str, example: bytes) -> tuple[float, float, float]:
         await pods.merge_patch(ObjectKey("default", name), b'{"metadata":{"labels":{"a":"b"}}}')
 
     session = aiohttp.ClientSession()
-    url, headers = f"{address}/api/v1/namespaces/default/pods", {"Content-Type": "application/json"}
+    url, headers = f"{cluster.server}/api/v1/namespaces/default/pods", {"Content-Type": "application/json"}
 
     async def bare(item: tuple[str, bytes]) -> None:
         async with session.post(url, data=item[1], headers=headers) as answer:
@@ -214,30 +209,6 @@ async def _timed(act: Callable[[T], Awaitable[None]], items: list[T]) -> float:
     start = time.process_time_ns()
     raise_failures(await for_each(items, act), "writes")
     return (time.process_time_ns() - start) / 1000 / len(items)
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    context = multiprocessing.get_context("spawn")
-    near, far = context.Pipe()
-    process = context.Process(target=_serve, args=(far,), daemon=True)
-    process.start()
-    try:
-        yield near.recv()
-    finally:
-        near.close()
-        process.join()
-
-
-def _serve(pipe: Connection) -> None:
-    async def until_the_pipe_closes() -> None:
-        async with serve(ApiServer()) as address:
-            pipe.send(address)
-            closed = asyncio.Event()
-            asyncio.get_running_loop().add_reader(pipe.fileno(), closed.set)
-            await closed.wait()
-
-    asyncio.run(until_the_pipe_closes())
 
 
 if __name__ == "__main__":
