@@ -1,6 +1,7 @@
 """Writing a status: once per reconcile at most, only when something differs, and not for every pod that moves."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -44,7 +45,9 @@ class Reports:
         """
         uid, clock = uid_of(obj), asyncio.get_running_loop().time
         if not at_once:
-            left = self._due.setdefault(uid, clock() + gather) - clock()
+            now = clock()
+            due = self._due[uid] = min(self._due.get(uid, math.inf), now + gather)
+            left = due - now
             if left > 0.001:  # a timer may be early by the clock's resolution
                 return Reported(left, None)
         status = new()
