@@ -151,10 +151,7 @@ class Backends:
                 f"{labels.GUARANTEE_BEST_EFFORT}",
             )
         kept_as_is = [text for o in wanted if (text := await self._ensure(gang, o, bool(pods)))]
-        await self._prune(gang, backend, wanted, served)
-        for other in self._backends.values():
-            if other is not backend and not any(serves(other, p.spec.scheduler_name or "") for p in pods):
-                await self._prune(gang, other, wanted, self.served(other))
+        await self._prune(gang, backend, wanted, pods)
         weaker = "; ".join([t for t in (shortfall, *kept_as_is) if t])
         if weaker:
             return Synced(True, Reason.WEAKER_THAN_ASKED, weaker)
@@ -230,18 +227,24 @@ class Backends:
             return await ensure()
 
     async def _prune(
-        self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], served: Served
+        self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], pods: Sequence[Pod]
     ) -> None:
         """Removes objects of this gang that are no longer wanted, dependents first.
 
         Those of a backend that the gang had before go when it has no pods of that one any more.
         """
         kept = {(o.kind, o.name) for o in wanted}
-        for kind in (k for k in reversed(backend.kinds) if k in served):
-            informer = self._objects[kind]
+        for kind, informer in reversed(self._objects.items()):
             for found in informer.cache.by_index("owner", uid_of(gang)):
-                if (kind, found.metadata.name) not in kept and found.metadata.deletion_timestamp is None:
+                if (kind, found.metadata.name) in kept or found.metadata.deletion_timestamp is not None:
+                    continue
+                if kind in backend.kinds or not self._is_used(kind, pods):
                     await informer.objects.delete(key_of(found), uid=uid_of(found))
+
+    def _is_used(self, kind: ObjectKind, pods: Sequence[Pod]) -> bool:
+        """Whether there are pods of a backend that makes such objects."""
+        makers = [b for b in self._backends.values() if kind in b.kinds]
+        return any(serves(b, p.spec.scheduler_name or "") for b in makers for p in pods)
 
     def _not_served(self, backend: Backend, missing: Sequence[ObjectKind]) -> Synced:
         known = self._discovery.of(backend)

@@ -28,6 +28,9 @@ async def for_each(
     """
     outcomes: list[Outcome[T, R]] = [Outcome(item) for item in items]
     remaining = iter(outcomes)
+    if len(outcomes) < 2:  # as nearly always: no tasks
+        await _work(remaining, act)
+        return outcomes
     async with asyncio.TaskGroup() as group:
         for _ in range(min(at_once, len(outcomes))):
             group.create_task(_work(remaining, act))
