@@ -247,8 +247,13 @@ async def test_an_invalid_set_says_why_and_makes_nothing_until_it_is_corrected()
         bad["spec"]["template"]["terminationDelay"] = "-1s"
         await grove.apply(bad)
         await grove.settle()
-        [condition] = (await grove.list("podcliquesets"))["train"]["status"]["conditions"]
+        [condition, running_] = (await grove.list("podcliquesets"))["train"]["status"]["conditions"]
         assert (condition["type"], condition["status"]) == ("Invalid", "True")
+        assert (running_["type"], running_["status"], running_["reason"]) == (
+            "Running",
+            "False",
+            "InvalidSet",
+        )
         assert "minAvailable" in condition["message"]
         assert "terminationDelay" in condition["message"]
         assert await grove.list("podcliques") == {}
@@ -261,7 +266,7 @@ async def test_an_invalid_set_says_why_and_makes_nothing_until_it_is_corrected()
         await grove.settle()
         assert await phases(grove) == {"Running": 18}
         conditions = (await grove.list("podcliquesets"))["train"]["status"].get("conditions", [])
-        assert [c for c in conditions if c["type"] == "Invalid"] == []
+        assert [(c["type"], c["status"], c["reason"]) for c in conditions] == [("Running", "True", "Running")]
 
 
 async def test_a_set_that_turns_invalid_keeps_its_pods() -> None:

@@ -17,8 +17,8 @@ QUEUES = """\
 partitions:
 - name: default
   placementrules:
-  - {{name: provided, create: true}}
-  - {{name: tag, value: namespace, create: true}}
+  - {{name: provided, create: {create}}}
+  - {{name: tag, value: namespace, create: {create}}}
   queues:
   - name: root
     submitacl: '*'
@@ -39,10 +39,10 @@ class TestYuniKorn(GangScenarios):
     keeps_preferences = False
     settings: ClassVar[Json] = {"placeholderTimeoutInSeconds": 60}
 
-    async def configure(self, space: Space, narrow: int) -> None:
-        change = {"data": {"queues.yaml": QUEUES.format(cpus=narrow)}}
+    async def configure(self, space: Space, narrow: int, *, create: bool = True) -> None:
+        queues = QUEUES.format(cpus=narrow, create=str(create).lower())
         path = "/api/v1/namespaces/yunikorn/configmaps/yunikorn-configs"
-        await space.admin.call("PATCH", path, change)
+        await space.admin.call("PATCH", path, {"data": {"queues.yaml": queues}})
 
     async def test_a_gang_that_runs_out_of_time_is_tried_anew(self, space: Space) -> None:
         """YuniKorn fails its pods, and would place no other pod of that application, ever."""
@@ -88,6 +88,37 @@ class TestYuniKorn(GangScenarios):
         await space.stays_bound(free_0=2)
         await self.configure(space, narrow=4)
         await space.until_bound(free_0=2, held_0=2)
+
+    async def test_a_queue_that_does_not_exist_is_said_to_be_missing_and_its_arrival_heals(
+        self, space: Space
+    ) -> None:
+        await self.configure(space, narrow=4, create=False)
+        await asyncio.sleep(2)
+        await space.create(self.set_of(clique("worker", 2), queue="root.nowhere"))
+
+        async def missed() -> bool:
+            [pcs] = await space.list("podcliquesets")
+            said = pcs.get("status", {}).get("conditions", ())
+            return ("Running", "QueueMissing") in [(c["type"], c["reason"]) for c in said]
+
+        await space.until("the queue is said to be missing", missed)
+        await self.configure(space, narrow=4)
+        await space.until_bound(demo_0=2)
+
+    async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
+        self, space: Space
+    ) -> None:
+        """No part of one, that is: YuniKorn mixes up gangs of the same second, and the placeholders of those at the end
+        of the room may hold it in parts, until they run out of time."""
+        await space.create(self.set_of(clique("worker", 8, pool="crowd"), name="crowd", replicas=50))
+
+        async def whole() -> bool:
+            found = Counter((await space.bound()).values())
+            return list(found) == [8] and found[8] >= CROWD * 20 // 8 - 2
+
+        await space.until("nearly all the room has whole gangs", whole, patience=3 * PATIENCE)
+        await asyncio.sleep(A_WHILE)
+        assert await whole()
 
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         """By refusing it: YuniKorn knows no topology."""

@@ -3,6 +3,8 @@
 
 class ConditionType:
     # PodCliqueSet
+    RUNNING = "Running"
+    """Whether all that is asked for runs. Its reasons are those of `grove.api.reasons`."""
     TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
     INVALID = "Invalid"
     # PodClique, PodCliqueScalingGroup

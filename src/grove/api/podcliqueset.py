@@ -159,7 +159,12 @@ class PodCliqueSetUpdateProgress(Model):
 class PodCliqueSetStatus(Model):
     observed_generation: Annotated[Int64 | None, About("The generation that this status describes.")] = None
     conditions: Annotated[
-        list[Condition], About("TopologyLevelsUnavailable, and what explains a set that waits.", key="type")
+        list[Condition],
+        About(
+            "Running: whether all that is asked for runs, else why not, with the reasons that `grove explain` gives; "
+            "Invalid; TopologyLevelsUnavailable.",
+            key="type",
+        ),
     ] = []
     last_errors: Annotated[
         list[LastError], About("What went wrong in the last reconcile; empty when nothing did.")
@@ -199,6 +204,7 @@ class PodCliqueSet(Resource):
             Column("Replicas", "integer", ".spec.replicas"),
             Column("Available", "integer", ".status.availableReplicas"),
             Column("Updated", "integer", ".status.updatedReplicas"),
+            Column("Reason", "string", '.status.conditions[?(@.type=="Running")].reason'),
             Column("PCLQs-Updated", "integer", ".status.updateProgress.updatedPodCliquesCount"),
             Column("PCLQs-Total", "integer", ".status.updateProgress.totalPodCliquesCount"),
             Column("PCSGs-Updated", "integer", ".status.updateProgress.updatedPodCliqueScalingGroupsCount"),

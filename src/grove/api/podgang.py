@@ -65,8 +65,15 @@ class PodGangStatus(Model):
     phase: Annotated[str, About("Pending, Starting, Running, Failed or Succeeded.")]
     conditions: Annotated[
         list[Condition],
-        About("Initialized, BackendSynced, Scheduled, Ready, Unhealthy, DisruptionTarget.", key="type"),
+        About(
+            "Initialized, BackendSynced, SchedulerDialect, Scheduled, Ready, Unhealthy, DisruptionTarget. The reason "
+            "of SchedulerDialect names the API of its scheduler that the objects and pods of this gang are made for, "
+            "where there are several.",
+            key="type",
+        ),
     ] = []
+    pods: Annotated[Int32, About("Pods that the gang names.")] = default(0)
+    scheduled_pods: Annotated[Int32, About("Pods of the gang that have a node.")] = default(0)
     placement_score: Annotated[float | None, About("How well the gang is placed; 1.0 is best.")] = None
 
 
@@ -80,8 +87,10 @@ class PodGang(Resource):
         plural="podgangs",
         short_names=("pg",),
         columns=(
-            Column("Phase", "string", ".status.phase"),
             Column("Backend", "string", r".metadata.labels.grove\.io/scheduler-backend"),
+            Column("Phase", "string", ".status.phase"),
+            Column("Scheduled", "integer", ".status.scheduledPods"),
+            Column("Pods", "integer", ".status.pods"),
             AGE,
         ),
     )

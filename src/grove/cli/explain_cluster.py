@@ -150,7 +150,7 @@ class _Query:
 
 
 def _queries(subject: Subject) -> dict[str, _Query]:
-    """By the field of `Observed` that each is for."""
+    """By what each is for in `Observed`."""
     parts = labels.selector(labels.of_set(subject.pcs))
     sets, gangs, groups, cliques, pods = KINDS
     return {
@@ -164,13 +164,20 @@ def _queries(subject: Subject) -> dict[str, _Query]:
 
 
 def _observed(subject: Subject, found: Mapping[str, list[Any]]) -> Observed:
-    parts = {
-        what: sorted(objects, key=lambda o: o.metadata.name or "")
-        for what, objects in found.items()
-        if what != "sets"
-    }
+    def part(what: str) -> list[Any]:
+        return sorted(found.get(what, ()), key=lambda o: o.metadata.name or "")
+
     pcs = next((s for s in found["sets"] if s.metadata.name == subject.pcs), None)
-    return Observed(subject.target, pcs, **parts, gates=_gates())
+    return Observed(
+        subject.target,
+        pcs,
+        groups=part("groups"),
+        gangs=part("gangs"),
+        cliques=part("cliques"),
+        pods=part("pods"),
+        events=part("events"),
+        gates=_gates(),
+    )
 
 
 def _gates() -> dict[str, str]:

@@ -94,7 +94,7 @@ class Backends:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._lookups.follow(wake_all))
             for kind in self._objects:
-                group.create_task(self._follow(kind))
+                group.create_task(self._follow(kind, wake_all))
             await self._discovery.run(wake_all)
 
     def served(self, backend: Backend) -> Served:
@@ -176,10 +176,13 @@ class Backends:
             log.exception("a backend failed to observe", backend=backend.name, gang=str(key_of(gang)))
             return Observation()
 
-    async def _follow(self, kind: ObjectKind) -> None:
+    async def _follow(self, kind: ObjectKind, wake_all: Callable[[], None]) -> None:
         """A kind that was not served may become so: its scheduler is being installed."""
         await self._objects[kind].synced.wait()
-        self._discovery.ask()
+        if self._discovery.knows(kind):
+            wake_all()  # gangs may have waited to read this kind alone
+        else:
+            self._discovery.ask()
 
     def _wait(self, backend: Backend) -> Synced | None:
         """What must be learned of the cluster before anything can be said; None when enough is known.

@@ -69,6 +69,10 @@ class Discovery:
         """Why the last question was not answered; empty when it was."""
         return self._trouble.get(backend.name, "")
 
+    def knows(self, kind: ObjectKind) -> bool:
+        """Whether the kind is known to be served."""
+        return any(kind in known.fields for known in self._known.values())
+
     def ask(self) -> None:
         """There is news: asks at once, and wakes the gangs whatever the answer."""
         self._news.set()

@@ -1,14 +1,16 @@
 """PodCliqueSets as a whole: whether they make sense, what all replicas share, their status, and their end.
 
 The replicas themselves are made by `grove.controllers.replicas`. The status adds up summaries of them, of which only
-those are worked out anew whose objects changed.
+those are worked out anew whose objects changed. The reason why a set does not run is looked at when all cliques say
+that it does, and else now and then, as are the words of its gangs: pods come and go by the thousand, and people read
+more slowly.
 """
 
 from typing import Any
 
 import orjson
 
-from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
+from grove.api import LastError, PodClique, PodCliqueSet, PodCliqueSetStatus, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace
 from grove.api.pods import Pod
@@ -17,13 +19,15 @@ from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
+from grove.controllers.reasons import Reasons
 from grove.controllers.replicas import ReplicaController, ReplicaKey
 from grove.controllers.shapes import Shapes
-from grove.controllers.statuses import Reports, last_errors, write_status
+from grove.controllers.statuses import GATHER, Reports, last_errors, write_status
 from grove.controllers.world import Companion, World, label, replica_index
 from grove.plan import status_conditions
 from grove.plan.access import access
 from grove.plan.claims import set_claims
+from grove.plan.explain import in_words
 from grove.plan.gangs import topology_name
 from grove.plan.set_status import ReplicaSummary, Topology, replica_summary, set_status
 from grove.plan.shape import Shape
@@ -35,6 +39,12 @@ from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 
 
+MOST_WORDS = 1000
+# A status lists every gang, so it costs the more the more there are. For each replica changes are gathered so many
+# seconds longer: then what a change costs does not depend on how many there are.
+GATHER_PER_REPLICA = 0.001
+
+
 class SetController:
     def __init__(self, world: World, shapes: Shapes, replicas: ReplicaController) -> None:
         self._world = world
@@ -43,6 +53,7 @@ class SetController:
         self._applier = Applier()
         self._claims = Claims(world)
         self._reports = Reports()
+        self._reasons = Reasons(world)
         self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
         for informer in (world.cliques, world.groups):
             informer.cache.subscribe(self._outdate)
@@ -68,12 +79,14 @@ class SetController:
         if world.claim_templates is not None:
             why = "claims are made from it"
             sources.append(Source(world.claim_templates, self._all_sets, when=described_anew, why=why))
-        return Controller(
+        made: Controller[ObjectKey] = Controller(
             "podcliqueset",
             self.reconcile,
             sources,
             workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
+        self._reasons.on_change(made.queue.add_after)
+        return made
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again, to report."""
@@ -122,26 +135,49 @@ class SetController:
     async def _write_status(
         self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]]
     ) -> float | None:
-        """Returns when the report is due, if it is not yet."""
+        """Returns when a report is due that is not yet."""
         old = pcs.status
         known = old.last_errors if old else []
         at_once = bool(failures or known) or old is None or old.observed_generation != pcs.metadata.generation
 
         def status() -> PodCliqueSetStatus:
-            new = self._status(pcs, shape, synced=not failures)
-            return replace(new, last_errors=last_errors(known, failures, self._world.now()))
+            errors = last_errors(known, failures, self._world.now())
+            return self._status(pcs, shape, errors, synced=not failures)
 
-        return (await self._reports.write(self._world.sets, pcs, old, status, at_once=at_once)).look_again
+        gather = GATHER + shape.replicas * GATHER_PER_REPLICA
+        reported = await self._reports.write(
+            self._world.sets, pcs, old, status, at_once=at_once, gather=gather
+        )
+        return reported.look_again or self._reasons.until_look(pcs) or None
 
-    def _status(self, pcs: PodCliqueSet, shape: Shape, *, synced: bool) -> PodCliqueSetStatus:
+    def _status(
+        self, pcs: PodCliqueSet, shape: Shape, errors: list[LastError], *, synced: bool
+    ) -> PodCliqueSetStatus:
         world, key = self._world, key_of(pcs)
         summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
         enabled = world.configuration.topology_aware_scheduling.enabled
         name = topology_name(shape)
         topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
         gangs = world.gangs.cache.by_index("set", key)
-        status = set_status(pcs, shape, summaries, gangs, topology, world.now(), synced=synced)
+        look = all(s.complete for s in summaries) or not self._reasons.until_look(pcs)
+        status = set_status(
+            pcs, shape, summaries, gangs, topology, world.now(), synced=synced, quick=not look
+        )
         conditions = status_conditions.without(status.conditions, ConditionType.INVALID)
+        status = replace(status, conditions=conditions, last_errors=errors)
+        return self._say_why(pcs, status, shape.replicas) if look else status
+
+    def _say_why(self, pcs: PodCliqueSet, status: PodCliqueSetStatus, replicas: int) -> PodCliqueSetStatus:
+        found = self._reasons.look(replace(pcs, status=status), replicas)
+        conditions = status_conditions.put(
+            status.conditions,
+            ConditionType.RUNNING,
+            "True" if found.reason.fine else "False",
+            found.reason,
+            in_words(found)[:MOST_WORDS],
+            self._world.now(),
+            observed_generation=pcs.metadata.generation,
+        )
         return replace(status, conditions=conditions)
 
     def _summary(self, shape: Shape, key: ReplicaKey) -> ReplicaSummary:
@@ -173,7 +209,8 @@ class SetController:
             message,
             self._world.now(),
         )
-        status = replace(old, conditions=conditions)
+        status = self._say_why(pcs, replace(old, conditions=conditions), 0)
+        self._reasons.forget(uid_of(pcs))
         await write_status(self._world.sets, pcs, pcs.status, status)
         self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
 
@@ -198,6 +235,7 @@ class SetController:
         await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._shapes.forget(uid_of(pcs))
         self._reports.forget(uid_of(pcs))
+        self._reasons.forget(uid_of(pcs))
 
     def _owned(self, informer: Informer[Any], pcs: PodCliqueSet) -> list[Any]:
         found = informer.cache.by_index("set", key_of(pcs))

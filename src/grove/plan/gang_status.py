@@ -59,7 +59,13 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
         (ConditionType.DISRUPTION_TARGET, _disrupted(gang, pods_by_group)),
     ):
         conditions = put(conditions, kind, *found, now) if found else without(conditions, kind)
-    return replace(old, phase=phase, conditions=conditions)
+    return replace(
+        old,
+        phase=phase,
+        conditions=conditions,
+        pods=sum(len(g.pod_references) for g in gang.spec.pod_groups),
+        scheduled_pods=sum(g.scheduled for g in groups),
+    )
 
 
 _Found = tuple[ConditionStatus, str, str]

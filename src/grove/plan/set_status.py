@@ -46,6 +46,8 @@ class ReplicaSummary:
     updated_cliques: int
     """Standalone ones."""
     updated_groups: int
+    complete: bool = False
+    """Whether every pod that is asked for is ready, as far as the cliques say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,11 @@ def replica_summary(
             and status.available_replicas >= scaled.spec.min_available
         )
         updated_groups += status is not None and status.current_pod_clique_set_generation_hash == wanted
-    complete = updated_cliques == len(shape.standalone) and updated_groups == len(shape.groups)
-    return ReplicaSummary(available, available and complete, updated_cliques, updated_groups)
+    current = updated_cliques == len(shape.standalone) and updated_groups == len(shape.groups)
+    complete = available and all(
+        c.status is not None and c.status.ready_replicas >= c.spec.replicas for c in found_cliques.values()
+    )
+    return ReplicaSummary(available, available and current, updated_cliques, updated_groups, complete)
 
 
 def set_status(
@@ -92,10 +97,12 @@ def set_status(
     now: datetime,
     *,
     synced: bool = True,
+    quick: bool = False,
 ) -> PodCliqueSetStatus:
     """`summaries` has one entry per replica that the set asks for; `gangs` are all of the set's.
 
     `synced` says whether the set's spec was carried out in full; only then is its generation observed.
+    `quick`: what explains a gang stays as it was until the next look that is not.
     """
     old = pcs.status or PodCliqueSetStatus()
     return replace(
@@ -108,17 +115,29 @@ def set_status(
         # A hash that differs starts an update, which then writes the new one.
         current_generation_hash=old.current_generation_hash or shape.generation_hash,
         update_progress=_progress(old.update_progress, shape, summaries),
-        pod_gang_statuses=gang_summaries(gangs),
+        pod_gang_statuses=gang_summaries(gangs, old.pod_gang_statuses if quick else None),
         conditions=_topology(old.conditions, shape, topology, now),
     )
 
 
-def gang_summaries(gangs: Iterable[PodGang]) -> list[PodGangSummary]:
-    """Of all gangs that are there to stay, by name; with conditions for some of those that do not run."""
+def gang_summaries(
+    gangs: Iterable[PodGang], old: Iterable[PodGangSummary] | None = None
+) -> list[PodGangSummary]:
+    """Of all gangs that are there to stay, by name; with conditions for some of those that do not run.
+
+    With `old` ones, conditions stay as they were as long as the phase does.
+    """
     staying = sorted(
         (g for g in gangs if g.metadata.deletion_timestamp is None), key=lambda g: g.metadata.name or ""
     )
     phases = [_phase(g) for g in staying]
+    if old is not None:
+        known = {(s.name, s.phase): s for s in old}
+        return [
+            known.get((g.metadata.name or "", phase))
+            or PodGangSummary(name=g.metadata.name or "", phase=phase)
+            for g, phase in zip(staying, phases, strict=True)
+        ]
     troubled = [k for k, phase in enumerate(phases) if phase in _WORST_FIRST]
     explained = set(nsmallest(EXPLAINED_GANGS, troubled, key=lambda k: (_WORST_FIRST.index(phases[k]), k)))
     return [

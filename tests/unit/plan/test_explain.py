@@ -1,5 +1,6 @@
 """From what is seen of a set to the one reason why it does not run."""
 
+from dataclasses import replace as replace_seen
 from typing import Any
 
 import pytest
@@ -28,7 +29,17 @@ from grove.api.pods import (
 from grove.api.reasons import RunReason, Step
 from grove.api.scalars import Time
 from grove.plan.cliques import member_clique, scaling_group, standalone_clique
-from grove.plan.explain import Finding, Kind, Observed, Target, explain, top_reason, worst
+from grove.plan.explain import (
+    Finding,
+    Kind,
+    Observed,
+    Target,
+    explain,
+    in_words,
+    set_reason,
+    top_reason,
+    worst,
+)
 from grove.plan.gangs import GangSettings, gangs_of_replica
 from grove.plan.shape import Shape
 from tests.unit.api.sets import clique, pcs
@@ -501,6 +512,13 @@ def test_the_cause_is_told_before_what_follows_from_it(first: RunReason, second:
     assert worst(findings).reason is first
 
 
+def test_a_replica_is_judged_by_its_own_objects() -> None:
+    world = World(cliques=[clique("worker", replicas=2)])
+    world.pcs = replace(world.pcs, spec=replace(world.pcs.spec, replicas=2))
+    assert top_reason(replace_seen(world.seen(), replica=0)).reason is RunReason.RUNNING
+    assert top_reason(replace_seen(world.seen(), replica=1)).reason is RunReason.WAITING_FOR_PARTS
+
+
 STATES: list[tuple[Condition, ...]] = [
     (),
     (INITIALIZED,),
@@ -525,6 +543,8 @@ def test_whatever_is_seen_there_is_an_answer(
         gang.status = PodGangStatus(phase="Pending", conditions=list(conditions))
     answer = explain(world.seen())
     assert answer.findings[0] == top_reason(world.seen())
+    assert set_reason(world.pcs, [top_reason(replace_seen(world.seen(), replica=0))]) == answer.findings[0]
+    assert in_words(answer.findings[0])
     assert answer.running == (answer.state == "Running")
     assert [f.rank for f in answer.findings] == sorted(f.rank for f in answer.findings)
     ready = all(c.ready >= c.wanted for c in answer.cliques)

@@ -173,6 +173,20 @@ def test_gangs_are_listed_by_name_and_explained_unless_they_run() -> None:
     ]
 
 
+def test_a_quick_look_follows_the_phases_and_leaves_the_words() -> None:
+    old = gang_summaries([gang("a", "Pending"), gang("b", "Pending"), gang("c")])
+    now = [gang("a", "Pending"), gang("b", "Starting"), gang("c"), gang("d", "Pending")]
+    assert now[0].status is not None
+    now[0].status.conditions = []
+    found = gang_summaries(now, old)
+    assert [(g.name, g.phase, len(g.conditions)) for g in found] == [
+        ("a", "Pending", 1),
+        ("b", "Starting", 0),
+        ("c", "Running", 0),
+        ("d", "Pending", 0),
+    ]
+
+
 def test_a_phase_that_nobody_knows_counts_as_pending() -> None:
     assert gang_summaries([gang("a", "Odd")])[0].phase == "Pending"
 

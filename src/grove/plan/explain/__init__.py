@@ -6,12 +6,12 @@
     explain(Observed(target, ...))    the whole answer
     top_reason(Observed(target, ...)) its first finding alone, as for a condition
 
-`top_reason` may be asked about one replica of a set at a time, with only the objects of that replica, and the answers
-put together with `worst`.
+`top_reason` may be asked about one replica of a set at a time, with only the objects of that replica; `set_reason` puts
+the answers together.
 """
 
-from grove.plan.explain.answer import explain, top_reason
-from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, Said, worst
+from grove.plan.explain.answer import explain, set_reason, top_reason
+from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, Said, in_words, worst
 from grove.plan.explain.observed import Kind, Observed, Target
 
 __all__ = [
@@ -23,6 +23,8 @@ __all__ = [
     "Said",
     "Target",
     "explain",
+    "in_words",
+    "set_reason",
     "top_reason",
     "worst",
 ]

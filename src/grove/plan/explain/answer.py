@@ -10,12 +10,13 @@ from typing import Literal
 
 from grove.api import labels
 from grove.api.podclique import PodClique
+from grove.api.podcliqueset import PodCliqueSet
 from grove.api.reasons import RunReason, Weight
 from grove.api.validation.podspec import scheduler_name
 from grove.plan.clique_status import min_available
 from grove.plan.explain import parts
 from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
-from grove.plan.explain.observed import Expected, Observed
+from grove.plan.explain.observed import Expected, Observed, Target
 from grove.plan.explain.pods import dead_pods, gathered
 from grove.plan.pod_state import (
     is_dead,
@@ -61,6 +62,16 @@ def top_reason(seen: Observed) -> Finding:
     return _findings(seen)[0][0]
 
 
+def set_reason(pcs: PodCliqueSet, of_replicas: Iterable[Finding]) -> Finding:
+    """What `top_reason` says of a set, put together from what it says of each of its replicas."""
+    target = Target("PodCliqueSet", pcs.metadata.name or "")
+    own = parts.of_set(Observed(target, pcs))
+    if any(f.reason in _ALL_IS_SAID for f in own):
+        return worst(own)
+    nothing = Finding(RunReason.SCALED_TO_ZERO, str(target), "nothing is asked for")
+    return worst([*own, *(list(of_replicas) or [nothing])])
+
+
 def _findings(seen: Observed) -> tuple[list[Finding], list[Expected]]:
     """Those to be told first in front, at least one; and the cliques that were asked about."""
     search = _Search(seen)
@@ -87,7 +98,10 @@ class _Search:
         match target.kind:
             case "PodCliqueSet":
                 scope = list(seen.expected.values())
+                if seen.replica is not None:
+                    self._looked_at.add("set")
                 if not self._look_at_set():
+                    self.found += parts.of_groups(seen, seen.group_of)
                     self._look_at_gangs(seen.expected_gangs)
                     self._look_at(scope)
             case "PodGang":
@@ -113,8 +127,7 @@ class _Search:
         self._looked_at.add("set")
         found = parts.of_set(self._seen)
         self.found += found
-        self.found += parts.of_groups(self._seen, self._seen.group_of)
-        return any(f.reason in (RunReason.TERMINATING, RunReason.INVALID_SET) for f in found)
+        return any(f.reason in _ALL_IS_SAID for f in found)
 
     def _look_at_gangs(self, gangs: Iterable[str]) -> None:
         for name in gangs:
@@ -153,6 +166,7 @@ class _Search:
         for finding in found:
             if finding.reason is RunReason.WAITING_FOR_PARTS:
                 self._look_at_set()
+                self.found += parts.of_groups(self._seen, self._seen.group_of)
             elif expected is not None:
                 self._look_at(self._waited_for(finding.reason, expected))
 
@@ -167,6 +181,10 @@ class _Search:
         elif expected.clique is not None and reason is RunReason.WAITING_FOR_START_ORDER:
             for parent in expected.clique.spec.starts_after:
                 yield from _members(seen, "", parent)
+
+
+# Of a set with one of these, nothing else is worth saying.
+_ALL_IS_SAID = (RunReason.TERMINATING, RunReason.INVALID_SET)
 
 
 def _members(seen: Observed, label: str, name: str) -> list[Expected]:

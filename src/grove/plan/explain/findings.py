@@ -34,8 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
     @property
     def rank(self) -> tuple[int, int, int]:
         """Sorts the one that is told first to the front."""
-        reason = self.reason
-        return -reason.weight, _STEPS.index(reason.step), _REASONS.index(reason)
+        return _RANKS[self.reason]
 
 
 class CliqueCounts(msgspec.Struct, frozen=True, rename="camel"):
@@ -87,6 +86,15 @@ def worst(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda f: f.rank)
 
 
+def in_words(finding: Finding) -> str:
+    """All that a finding says, in one sentence."""
+    if finding.reason.fine:
+        return finding.reason.meaning
+    example = f"{finding.pods} pods, e.g. " if finding.pods > 1 else ""
+    said = "".join(f"; {s.by}: {s.text}" for s in finding.said)
+    return f"{finding.about}: {example}{finding.message}{said}"
+
+
 def merged(findings: Sequence[Finding], about: str) -> list[Finding]:
     """Findings about parts of one object, as findings about that object, where they say the same of all."""
     found: list[Finding] = []
@@ -115,4 +123,4 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 _STEPS = list(Step)
-_REASONS = list(RunReason)
+_RANKS = {r: (-r.weight, _STEPS.index(r.step), n) for n, r in enumerate(RunReason)}

@@ -47,6 +47,7 @@ class Observed:
     """`pcs` is None when the set is gone. `events` are the warnings of the namespace, in any order.
 
     `gates` are the gates of the backends by name; a backend that is not among them counts every gate as its own.
+    With `replica`, a set is looked at in that replica alone, and only the objects of that one need be there.
     """
 
     target: Target
@@ -57,6 +58,7 @@ class Observed:
     pods: Sequence[Pod] = ()
     events: Sequence[Event] = ()
     gates: Mapping[str, str] = field(default_factory=dict)
+    replica: int | None = None
 
     @cached_property
     def gang_of(self) -> dict[str, PodGang]:
@@ -128,7 +130,7 @@ class Observed:
         grouped = {c for g in template.pod_clique_scaling_groups for c in g.clique_names}
         specs = {c.name: c.spec for c in template.cliques}
         found: list[Expected] = []
-        for i in range(self.pcs.spec.replicas):
+        for i in range(self.pcs.spec.replicas) if self.replica is None else (self.replica,):
             for clique in template.cliques:
                 if clique.name not in grouped:
                     name, spec = names.clique(pcs, i, clique.name), clique.spec

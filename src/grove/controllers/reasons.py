@@ -1,0 +1,79 @@
+"""Why a set does not run, for its condition Running: what `grove explain` would say, without the events.
+
+The reason of each replica is kept, and worked out anew only when an object of that replica changed, and then not at
+once: `LOOK_EVERY` seconds are to pass between two looks at a set that is not complete.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from grove.api import PodCliqueSet, labels
+from grove.controllers.world import World, label, replica_index
+from grove.plan.explain import Finding, Observed, Target, set_reason, top_reason
+from grove.runtime.cache import Change
+from grove.runtime.objects import ObjectKey, key_of, uid_of
+
+LOOK_EVERY = 10.0
+# A timer may be early by the clock's resolution.
+RESOLUTION = 0.001
+
+
+class Reasons:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._of_replica: dict[tuple[str, str, int], tuple[int, Finding]] = {}
+        self._looked: dict[str, float] = {}
+        self._gates = {b.name: b.gate for b in world.registry.backends}
+        self._wake: Callable[[ObjectKey, float], None] = lambda key, after: None
+        for informer in (world.pods, world.cliques, world.groups, world.gangs):
+            informer.cache.subscribe(self._outdate)
+
+    def on_change(self, wake: Callable[[ObjectKey, float], None]) -> None:
+        """Calls `wake` with a set whose reason may be another now, and the seconds after which to look at it."""
+        self._wake = wake
+
+    def until_look(self, pcs: PodCliqueSet) -> float:
+        """Seconds until the set may be looked at again."""
+        looked = self._looked.get(uid_of(pcs))
+        left = looked + LOOK_EVERY - asyncio.get_running_loop().time() if looked is not None else 0.0
+        return left if left > RESOLUTION else 0.0
+
+    def look(self, pcs: PodCliqueSet, replicas: int) -> Finding:
+        """The top reason of a set, which has its newest status."""
+        self._looked[uid_of(pcs)] = asyncio.get_running_loop().time()
+        return set_reason(pcs, [self._reason(pcs, i) for i in range(replicas)])
+
+    def forget(self, uid: str) -> None:
+        self._looked.pop(uid, None)
+
+    def _reason(self, pcs: PodCliqueSet, i: int) -> Finding:
+        key, generation = (*key_of(pcs), i), pcs.metadata.generation or 0
+        known = self._of_replica.get(key)
+        if known is None or known[0] != generation:
+            known = self._of_replica[key] = (generation, top_reason(self._seen(pcs, key)))
+        return known[1]
+
+    def _seen(self, pcs: PodCliqueSet, key: tuple[str, str, int]) -> Observed:
+        def found(informer: Any) -> list[Any]:
+            return sorted(informer.cache.by_index("replica", key), key=lambda o: o.metadata.name or "")
+
+        world = self._world
+        return Observed(
+            Target("PodCliqueSet", key[1]),
+            pcs,
+            found(world.groups),
+            found(world.gangs),
+            found(world.cliques),
+            found(world.pods),
+            gates=self._gates,
+            replica=key[2],
+        )
+
+    def _outdate(self, change: Change[Any]) -> None:
+        obj = change.object
+        index, name = replica_index(obj), label(obj, labels.PART_OF)
+        if index is not None and name:
+            key = ObjectKey(obj.metadata.namespace or "", name)
+            self._of_replica.pop((*key, index), None)
+            self._wake(key, LOOK_EVERY)

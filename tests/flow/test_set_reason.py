@@ -1,0 +1,136 @@
+"""The condition Running of a set: why it does not run, in the words of `grove explain`, and at what cost."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from grove.api.reasons import RunReason
+from grove.cli.explain_cluster import find_subject, read
+from grove.plan.explain import explain
+from grove.sandbox.nodes import node
+from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
+
+pytestmark = pytest.mark.looptime
+
+SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
+
+
+def train(replicas: int = 1, **annotations: str) -> Json:
+    """Replicas of four workers; the annotations are for the kubelet."""
+    found = example("simple")
+    found["spec"]["replicas"] = replicas
+    asked = {f"sandbox.grove.io/{k.replace('_', '-')}": v for k, v in annotations.items()}
+    found["spec"]["template"]["cliques"][0]["annotations"] = asked
+    return found
+
+
+async def running_condition(grove: Grove, name: str = "train") -> Json:
+    status = (await grove.list("podcliquesets"))[name]["status"]
+    return next(dict(c) for c in status["conditions"] if c["type"] == "Running")
+
+
+async def test_a_set_that_runs_says_so_with_its_last_replica() -> None:
+    async with running() as grove:
+        await grove.apply(train(replicas=3))
+        await grove.until(lambda: _available(grove, 3))
+        said = await running_condition(grove)
+        assert (said["status"], said["reason"], said["observedGeneration"]) == ("True", "Running", 1)
+
+
+async def _available(grove: Grove, replicas: int) -> bool:
+    status = (await grove.list("podcliquesets"))["train"].get("status", {})
+    return bool(status.get("availableReplicas") == replicas)
+
+
+async def test_a_set_without_room_says_what_the_scheduler_says_until_there_is_room() -> None:
+    async with running(nodes=[node("small", capacity={"cpu": "1"})]) as grove:
+        manifest = train()
+        container = manifest["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]
+        container["resources"] = {"requests": {"cpu": "1"}}
+        await grove.apply(manifest)
+        await grove.settle()
+        said = await running_condition(grove)
+        assert (said["status"], said["reason"]) == ("False", "Unschedulable")
+        assert said["message"].startswith("PodClique/train-0-worker: 4 pods, e.g. train-0-worker-")
+        assert "default-scheduler: " in said["message"]
+        for i in range(3):
+            await grove.cluster.create("/api/v1/nodes", node(f"more-{i}", capacity={"cpu": "1"}))
+        await grove.settle()
+        assert (await running_condition(grove))["status"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "reason"),
+    [
+        ({"image_error": "*"}, RunReason.IMAGE_PULL_FAILING),
+        ({"exit_after": "0", "exit_code": "3"}, RunReason.CRASH_LOOPING),
+        ({"never_ready": "true"}, RunReason.NOT_READY),
+        ({"ready_after": "soon"}, RunReason.CANNOT_START),
+    ],
+)
+async def test_the_reason_is_the_one_that_explain_gives(annotations: Any, reason: RunReason) -> None:
+    async with running() as grove:
+        await grove.apply(train(**annotations))
+        await asyncio.sleep(60)
+        client = grove.cluster.client("explain")
+        answer = explain(await read(client, await find_subject(client, "default", "train")))
+        said = await running_condition(grove)
+        assert (said["status"], said["reason"]) == ("False", reason)
+        assert (answer.reason, answer.message in said["message"]) == (reason, True)
+
+
+async def test_one_replica_of_many_that_does_not_run_is_named_and_its_end_clears_the_set() -> None:
+    async with running() as grove:
+        await grove.apply(train(replicas=4))
+        await grove.settle()
+        taints = [{"key": "full", "effect": "NoSchedule"}]
+        for name in await _nodes(grove):
+            await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+        victim = next(n for n in await grove.list("pods") if n.startswith("train-2-"))
+        await grove.call("DELETE", f"/api/v1/namespaces/default/pods/{victim}")
+        await grove.settle()
+        said = await running_condition(grove)
+        assert (said["status"], said["reason"]) == ("False", "Unschedulable")
+        assert "train-2-worker" in said["message"]
+        await grove.call("PATCH", f"{SETS}/train", {"spec": {"replicas": 2}})
+        await grove.settle()
+        assert (await running_condition(grove))["reason"] == "Running"
+        await grove.call("PATCH", f"{SETS}/train", {"spec": {"replicas": 0}})
+        await grove.settle()
+        assert (await running_condition(grove))["reason"] == "ScaledToZero"
+
+
+async def _nodes(grove: Grove) -> list[str]:
+    return [n["metadata"]["name"] for n in (await grove.call("GET", "/api/v1/nodes"))["items"]]
+
+
+async def test_pods_that_come_up_one_by_one_make_no_write_of_the_set_each() -> None:
+    """Thirty cliques get ready a second after one another; the reason would be another each second."""
+    slow = train()
+    [worker] = slow["spec"]["template"]["cliques"]
+    slow["spec"]["template"]["cliques"] = [
+        {
+            **worker,
+            "name": f"w{i}",
+            "spec": {**worker["spec"], "roleName": f"w{i}", "replicas": 1, "minAvailable": 1},
+            "annotations": {"sandbox.grove.io/ready-after": str(5 + i)},
+        }
+        for i in range(30)
+    ]
+    async with running() as grove:
+        await grove.apply(slow)
+        await grove.settle()
+        assert (await running_condition(grove))["status"] == "True"
+        assert grove.writes.count("MODIFIED podcliquesets") <= 10
+
+
+async def test_an_operator_that_starts_again_has_nothing_new_to_say() -> None:
+    async with cluster_with_crds(nodes=1) as grove:
+        async with operator(grove):
+            await grove.apply(train(replicas=2, never_ready="true"))
+            await grove.settle()
+        before = len(grove.writes)
+        async with operator(grove):
+            await grove.settle()
+        assert grove.writes[before:] == []
