@@ -3,11 +3,13 @@
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from grove.api.reasons import RunReason
 from grove.cli.explain_cluster import find_subject, read
 from grove.plan.explain import explain
+from grove.runtime.transport import Request
 from grove.sandbox.nodes import node
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
 
@@ -28,6 +30,35 @@ def train(replicas: int = 1, **annotations: str) -> Json:
 async def running_condition(grove: Grove, name: str = "train") -> Json:
     status = (await grove.list("podcliquesets"))[name]["status"]
     return next(dict(c) for c in status["conditions"] if c["type"] == "Running")
+
+
+async def columns(grove: Grove, path: str) -> list[dict[str, Any]]:
+    """What `kubectl get` shows."""
+    accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    answer = await grove.cluster.server.send(Request("GET", path, {}, accept))
+    table = orjson.loads(answer.body)
+    names = [c["name"] for c in table["columnDefinitions"]]
+    return [dict(zip(names, row["cells"], strict=True)) for row in table["rows"]]
+
+
+async def test_kubectl_get_shows_the_reason_of_sets_and_how_far_gangs_are() -> None:
+    async with running(nodes=[node(f"n{i}", capacity={"cpu": "1"}) for i in range(3)]) as grove:
+        manifest = train()
+        worker = manifest["spec"]["template"]["cliques"][0]["spec"]
+        worker["podSpec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+        worker["minAvailable"] = 2
+        await grove.apply(manifest)
+        await grove.settle()
+        [row] = await columns(grove, SETS)
+        assert (row["Available"], row["Reason"]) == (1, "Unschedulable")
+        [gang] = await columns(grove, "/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs")
+        assert [gang[c] for c in ("Name", "Backend", "Phase", "Scheduled", "Pods")] == [
+            "train-0",
+            "default",
+            "Running",
+            3,
+            4,
+        ]
 
 
 async def test_a_set_that_runs_says_so_with_its_last_replica() -> None:

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
+from grove.cli.explain_cluster import find_subject, read
+from grove.plan.explain import explain
 from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.sandbox.apiserver.server import Whole
 from grove.sandbox.apiserver.status import ApiError
@@ -22,6 +25,7 @@ pytestmark = pytest.mark.looptime
 
 GOOD, BAD = "koord-scheduler", "volcano"
 GROUPS_OF_BAD = "/apis/scheduling.volcano.sh/v1beta1"
+SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
 
 
 class Trouble:
@@ -108,6 +112,61 @@ async def test_two_backends_work_side_by_side() -> None:
             await grove.apply(a_set(scheduler))
         await grove.settle()
         assert await running_sets(grove) == {GOOD, BAD}
+
+
+class Imitator(Koordinator):
+    """Another backend that serves Volcano's name."""
+
+    name = "imitator"
+    scheduler_name = "imitator"
+
+    def matches(self, scheduler_name: str) -> bool:
+        return scheduler_name in ("imitator", BAD)
+
+
+async def test_a_set_that_two_backends_would_serve_names_them_until_it_says_which() -> None:
+    profiles = [SchedulerProfile(name=name) for name in (BAD, "imitator")]
+    async with running(
+        configuration=OperatorConfiguration(scheduler=Schedulers(profiles=profiles)),
+        factories={"default": Kubernetes, "volcano": Volcano, "imitator": Imitator},
+        schedulers=["volcano", "koordinator"],
+    ) as grove:
+        await grove.apply(a_set(BAD))
+        await grove.settle()
+        assert await running_sets(grove) == {BAD}
+        conditions = await _conditions(grove, BAD)
+        said = conditions["SeveralBackendsMatch"]
+        assert (said["status"], said["reason"]) == ("True", "FirstProfileWins")
+        assert "volcano, imitator; volcano is used" in said["message"]
+        assert conditions["Running"]["status"] == "True"
+        events = [e for e in (await grove.list("events")).values() if e["reason"] == "SeveralBackendsMatch"]
+        assert [e["message"] for e in events] == [said["message"]]
+        client = grove.cluster.client("explain")
+        answer = explain(await read(client, await find_subject(client, "default", BAD)))
+        assert [f.reason for f in answer.findings] == ["Running", "SeveralBackendsMatch"]
+        patch = {"metadata": {"annotations": {labels.SCHEDULER_BACKEND: "volcano"}}}
+        await grove.call("PATCH", f"{SETS}/{BAD}", patch)
+        await grove.settle()
+        assert "SeveralBackendsMatch" not in await _conditions(grove, BAD)
+
+
+async def test_cliques_that_name_different_schedulers_are_named_with_a_remedy() -> None:
+    mixed = a_set(BAD)
+    other = clique("other", 1)
+    other["spec"]["podSpec"]["schedulerName"] = GOOD
+    mixed["spec"]["template"]["cliques"].append(other)
+    async with cluster() as grove:
+        await grove.apply(mixed)
+        await grove.settle()
+        said = (await _conditions(grove, BAD))["Invalid"]["message"]
+        assert f"worker uses {BAD}, other uses {GOOD}" in said
+        assert "write the same schedulerName in every clique" in said
+        assert await grove.list("podgangs") == {}
+
+
+async def _conditions(grove: Grove, name: str) -> dict[str, Json]:
+    found = (await grove.list("podcliquesets"))[name]["status"]["conditions"]
+    return {c["type"]: c for c in found}
 
 
 async def test_a_backend_that_raises_says_so_on_its_gangs_and_heals() -> None:

@@ -169,7 +169,7 @@ class TestYuniKorn(GangScenarios):
             await grove.cluster.create("/apis/grove.io/v1alpha1/clustertopologybindings", binding)
             await grove.apply(self.set_of(clique("worker", 2), topologyConstraint=within))
             await grove.settle()
-            (said,) = (await grove.list("podcliquesets"))["demo"]["status"]["conditions"]
+            (said, _) = (await grove.list("podcliquesets"))["demo"]["status"]["conditions"]
             assert (said["type"], said["status"]) == ("Invalid", "True")
             assert "YuniKorn knows no topology" in said["message"]
             assert await grove.list("pods") == {}

@@ -7,6 +7,7 @@ class ConditionType:
     """Whether all that is asked for runs. Its reasons are those of `grove.api.reasons`."""
     TOPOLOGY_LEVELS_UNAVAILABLE = "TopologyLevelsUnavailable"
     INVALID = "Invalid"
+    SEVERAL_BACKENDS_MATCH = "SeveralBackendsMatch"
     # PodClique, PodCliqueScalingGroup
     POD_CLIQUE_SCHEDULED = "PodCliqueScheduled"
     MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
@@ -68,6 +69,8 @@ class Reason:
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"
     SCHEDULER_NOT_KNOWN_YET = "SchedulerNotKnownYet"
     OLD_OBJECT_GOING = "OldObjectGoing"
+    # SeveralBackendsMatch
+    FIRST_PROFILE_WINS = "FirstProfileWins"
     # Invalid
     VALIDATION_FAILED = "ValidationFailed"
     # SchedulerTopologyDrift
@@ -77,6 +80,7 @@ class Reason:
 
 
 class EventReason:
+    SEVERAL_BACKENDS_MATCH = "SeveralBackendsMatch"
     POD_CREATED = "PodCreateSuccessful"
     POD_CREATE_FAILED = "PodCreateFailed"
     POD_LINK_DROPPED = "PodLinkDropped"

@@ -162,7 +162,7 @@ class PodCliqueSetStatus(Model):
         list[Condition],
         About(
             "Running: whether all that is asked for runs, else why not, with the reasons that `grove explain` gives; "
-            "Invalid; TopologyLevelsUnavailable.",
+            "Invalid; SeveralBackendsMatch; TopologyLevelsUnavailable.",
             key="type",
         ),
     ] = []

@@ -112,6 +112,14 @@ class RunReason(enum.StrEnum):
         "Topology constraints of the set have no effect in this cluster.",
         "Create the ClusterTopologyBinding with these levels, switch topology on, or drop the constraints.",
     )
+    SEVERAL_BACKENDS_MATCH = (
+        "SeveralBackendsMatch",
+        Weight.NOTE,
+        Step.MADE,
+        Actor.YOU,
+        "Several scheduler backends serve the schedulerName of this set; the first profile wins.",
+        "If that is not the one you want, name another in the annotation grove.io/scheduler-backend of the set.",
+    )
     SCHEDULER_NOT_INSTALLED = (
         "SchedulerNotInstalled",
         Weight.STUCK,

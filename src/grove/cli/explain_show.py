@@ -77,6 +77,8 @@ def _facts(found: Explanation) -> Table:
     if found.backend:
         chosen = f" ({found.chosen_by})" if found.chosen_by else ""
         facts.add_row("backend", f"{found.backend}, scheduler {found.scheduler}{chosen}")
+    if found.dialect:
+        facts.add_row("dialect", found.dialect)
     return facts
 
 

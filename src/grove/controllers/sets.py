@@ -6,12 +6,14 @@ that it does, and else now and then, as are the words of its gangs: pods come an
 more slowly.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from grove.api import LastError, PodClique, PodCliqueSet, PodCliqueSetStatus, labels
-from grove.api.conditions import ConditionType, Reason
+from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
+from grove.api.conditions import ConditionType, EventReason, Reason
+from grove.api.meta import Condition
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, key_of_json
@@ -37,7 +39,6 @@ from grove.runtime.controller import Controller
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
-
 
 MOST_WORDS = 1000
 # A status lists every gang, so it costs the more the more there are. For each replica changes are gathered so many
@@ -105,7 +106,8 @@ class SetController:
             pcs = await add_finalizer(self._world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         failures = await self._ensure_shared(judged.shape)
         failures += self._replicas.failures_of(key)
-        wait = await self._write_status(pcs, judged.shape, failures)
+        ambiguity = judged.selection.ambiguity if judged.selection is not None else ""
+        wait = await self._write_status(pcs, judged.shape, failures, ambiguity)
         own = [e for code, e in failures if code in _SHARED_CODES.values()]
         if own:
             raise ExceptionGroup(f"PodCliqueSet {key}", own)
@@ -133,39 +135,50 @@ class SetController:
         return failures + self._claims.missing(shape)
 
     async def _write_status(
-        self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]]
+        self, pcs: PodCliqueSet, shape: Shape, failures: list[tuple[str, Exception]], ambiguity: str
     ) -> float | None:
         """Returns when a report is due that is not yet."""
         old = pcs.status
         known = old.last_errors if old else []
         at_once = bool(failures or known) or old is None or old.observed_generation != pcs.metadata.generation
 
+        next_look = 0.0
+
         def status() -> PodCliqueSetStatus:
+            nonlocal next_look
+            summaries = [self._summary(shape, ReplicaKey(*key_of(pcs), i)) for i in range(shape.replicas)]
+            if not all(s.complete for s in summaries):
+                next_look = self._reasons.until_look(pcs)
+            new = self._status(pcs, shape, summaries, synced=not failures, quick=next_look > 0)
+            conditions = self._say_ambiguous(pcs, new.conditions, ambiguity)
             errors = last_errors(known, failures, self._world.now())
-            return self._status(pcs, shape, errors, synced=not failures)
+            new = replace(new, conditions=conditions, last_errors=errors)
+            return new if next_look else self._say_why(pcs, new, shape.replicas)
 
         gather = GATHER + shape.replicas * GATHER_PER_REPLICA
         reported = await self._reports.write(
             self._world.sets, pcs, old, status, at_once=at_once, gather=gather
         )
-        return reported.look_again or self._reasons.until_look(pcs) or None
+        return reported.look_again or next_look or None
 
     def _status(
-        self, pcs: PodCliqueSet, shape: Shape, errors: list[LastError], *, synced: bool
+        self,
+        pcs: PodCliqueSet,
+        shape: Shape,
+        summaries: Sequence[ReplicaSummary],
+        *,
+        synced: bool,
+        quick: bool,
     ) -> PodCliqueSetStatus:
-        world, key = self._world, key_of(pcs)
-        summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
+        world = self._world
         enabled = world.configuration.topology_aware_scheduling.enabled
         name = topology_name(shape)
         topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
-        gangs = world.gangs.cache.by_index("set", key)
-        look = all(s.complete for s in summaries) or not self._reasons.until_look(pcs)
-        status = set_status(
-            pcs, shape, summaries, gangs, topology, world.now(), synced=synced, quick=not look
-        )
+        gangs = world.gangs.cache.by_index("set", key_of(pcs))
+        now = world.now()
+        status = set_status(pcs, shape, summaries, gangs, topology, now, synced=synced, quick=quick)
         conditions = status_conditions.without(status.conditions, ConditionType.INVALID)
-        status = replace(status, conditions=conditions, last_errors=errors)
-        return self._say_why(pcs, status, shape.replicas) if look else status
+        return replace(status, conditions=conditions)
 
     def _say_why(self, pcs: PodCliqueSet, status: PodCliqueSetStatus, replicas: int) -> PodCliqueSetStatus:
         found = self._reasons.look(replace(pcs, status=status), replicas)
@@ -179,6 +192,19 @@ class SetController:
             observed_generation=pcs.metadata.generation,
         )
         return replace(status, conditions=conditions)
+
+    def _say_ambiguous(
+        self, pcs: PodCliqueSet, conditions: list[Condition], ambiguity: str
+    ) -> list[Condition]:
+        kind = ConditionType.SEVERAL_BACKENDS_MATCH
+        if not ambiguity:
+            return status_conditions.without(conditions, kind)
+        if status_conditions.find(conditions, kind) is None:
+            reason = EventReason.SEVERAL_BACKENDS_MATCH
+            self._world.warn(PodCliqueSet.resource, pcs, reason, ambiguity, "SelectBackend")
+        return status_conditions.put(
+            conditions, kind, "True", Reason.FIRST_PROFILE_WINS, ambiguity, self._world.now()
+        )
 
     def _summary(self, shape: Shape, key: ReplicaKey) -> ReplicaSummary:
         version = shape.generation_hash

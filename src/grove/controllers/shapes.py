@@ -9,15 +9,16 @@ from grove.plan.gangs import GangSettings, topology_name
 from grove.plan.shape import Shape
 from grove.runtime.objects import ObjectKey
 from grove.schedulers.backend import Validates, faculty
-from grove.schedulers.registry import SelectionError
+from grove.schedulers.registry import Selection, SelectionError
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A set with its shape, or with what is wrong with it."""
+    """A set with its shape and its backend, or with what is wrong with it."""
 
     shape: Shape | None
     problems: tuple[str, ...] = ()
+    selection: Selection | None = None
 
 
 class Shapes:
@@ -43,8 +44,10 @@ class Shapes:
         self._judged.pop(uid, None)
 
     def settings(self, shape: Shape) -> GangSettings:
-        """What the cluster decides about the gangs of a set. Raises SelectionError."""
-        selection = self._world.registry.select(shape)
+        """What the cluster decides about the gangs of a set that was judged to be valid."""
+        selection = self.judge(shape.pcs).selection
+        if selection is None:
+            raise ValueError(f"PodCliqueSet {shape.namespace}/{shape.name} is not valid")
         topology = None
         if self._world.configuration.topology_aware_scheduling.enabled and (name := topology_name(shape)):
             topology = self._world.topologies.cache.get(ObjectKey("", name))
@@ -52,19 +55,18 @@ class Shapes:
 
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.
-        errors = [
-            _sentence(p) for p in validate(pcs, None, Known(self._world.configuration)) if not p.warning
-        ]
+        known = Known(self._world.configuration, serves=self._world.registry.serves)
+        errors = [_sentence(p) for p in validate(pcs, None, known) if not p.warning]
         if errors:
             return Judged(None, tuple(errors))
         shape = Shape(pcs)
         try:
-            backend = self._world.registry.select(shape).backend
+            selection = self._world.registry.select(shape)
         except SelectionError as e:
             return Judged(None, (str(e),))
-        if (validating := faculty(backend, Validates)) is not None:
+        if (validating := faculty(selection.backend, Validates)) is not None:
             errors = [_sentence(p) for p in validating.validate(shape.pcs) if not p.warning]
-        return Judged(None if errors else shape, tuple(errors))
+        return Judged(None, tuple(errors)) if errors else Judged(shape, selection=selection)
 
 
 def _sentence(problem: Problem) -> str:

@@ -18,6 +18,7 @@ import structlog
 
 from grove.api.config import OperatorConfiguration
 from grove.operator.assembly import DEFAULT_INIT_IMAGE, BackendProcess, Operator, Process, discover, utc_now
+from grove.operator.metrics import GroveMetrics
 from grove.runtime.client import Client
 from grove.runtime.health import HealthServer
 from grove.runtime.http import HttpTransport
@@ -65,6 +66,7 @@ class Runner:
             loop.add_signal_handler(number, self._stop.set)
         transport = HttpTransport(self._cluster, user_agent="grove-operator")
         client = Client(transport, field_manager="grove-operator")
+        metrics = GroveMetrics(client.metrics.registry)
         configuration = self._read()
         health = HealthServer(
             client.metrics, lambda: self._process.manager.readiness() if self._process else {"start": False}
@@ -74,21 +76,21 @@ class Runner:
             if probes.enable:
                 await health.start(probes.bind_address or "0.0.0.0", probes.port)  # noqa: S104
             while not self._stop.is_set():
-                registry = Registry(configuration.scheduler)
-                configuration = await self._until_changed(configuration, registry, client, transport)
+                registry = Registry(configuration.scheduler, selected=metrics.selected)
+                for said in registry.ambiguities():
+                    log.warning("several backends match", ambiguity=said)
+                process = await self._assemble(configuration, registry, client, transport)
+                metrics.count(process.world.gangs.cache)
+                configuration = await self._until_changed(configuration, process)
         finally:
             await health.stop()
             await client.close()
 
     async def _until_changed(
-        self,
-        configuration: OperatorConfiguration,
-        registry: Registry,
-        client: Client,
-        transport: HttpTransport,
+        self, configuration: OperatorConfiguration, process: Process
     ) -> OperatorConfiguration:
         """Runs until told to stop or to use another configuration, which it returns."""
-        self._process = process = await self._assemble(configuration, registry, client, transport)
+        self._process = process
         stop = asyncio.Event()
         running = asyncio.create_task(process.run(stop))
         changed = asyncio.create_task(self._changed(configuration))

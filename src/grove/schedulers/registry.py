@@ -7,6 +7,7 @@ every installed one is enabled.
 
 A set names its backend by the annotation `grove.io/scheduler-backend`, else by the schedulerName of its pods, else it
 gets the default. Nothing is guessed: a name that no enabled backend serves is refused, with the list of those that are.
+Of several backends that serve a name, the one whose profile comes first is used, and that is said.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,8 +39,11 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
+    """`ambiguity` says which other backends would serve the set as well, and what to do; empty if none."""
+
     backend: Backend
     scheduler_name: str
+    ambiguity: str = ""
 
     def settings(self, topology: ClusterTopologyBinding | None) -> GangSettings:
         """For the gangs of a set that this was selected for, with the topology that the set names."""
@@ -128,12 +132,27 @@ class Registry:
                 f"no enabled backend serves schedulerName {wanted!r}; enabled are: "
                 + ", ".join(f"{b.name} ({b.scheduler_name})" for b in self._by_name.values())
             )
-        return Selection(matching[0], wanted)
+        return Selection(matching[0], wanted, self.ambiguity(wanted))
 
-    def ambiguities(self, scheduler_name: str) -> list[str]:
-        """The backends that all serve a name, when more than one does. The first of them is used."""
-        matching = [b.name for b in self._by_name.values() if serves(b, scheduler_name)]
-        return matching if len(matching) > 1 else []
+    def serves(self, scheduler_name: str) -> bool:
+        """Whether any enabled backend does."""
+        return any(serves(b, scheduler_name) for b in self._by_name.values())
+
+    def ambiguity(self, scheduler_name: str) -> str:
+        """What is to be said of a name that several backends serve; empty for any other."""
+        first, *others = [b.name for b in self._by_name.values() if serves(b, scheduler_name)] or [""]
+        if not others:
+            return ""
+        return (
+            f"schedulerName {scheduler_name!r} is served by the backends {', '.join([first, *others])}; {first} is "
+            f"used, since its profile comes first; name another in the annotation {labels.SCHEDULER_BACKEND} of a set, "
+            "or reorder the profiles of the operator's configuration, or remove one"
+        )
+
+    def ambiguities(self) -> list[str]:
+        """The same, of every name that a backend or the configuration has."""
+        names = dict.fromkeys([*(b.scheduler_name for b in self._by_name.values()), self._default])
+        return [said for name in names if (said := self.ambiguity(name))]
 
     @staticmethod
     def _make(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:

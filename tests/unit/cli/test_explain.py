@@ -47,6 +47,7 @@ def answer(*findings: Finding, cliques: tuple[CliqueCounts, ...] = ()) -> Explan
         backend="default",
         scheduler="default-scheduler",
         chosen_by="default: its pods name no scheduler",
+        dialect="PodGroupV1beta1",
         findings=findings,
         cliques=cliques,
     )

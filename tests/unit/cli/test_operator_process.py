@@ -1,9 +1,12 @@
 """`grove operator` as a process: it starts, takes up a changed configuration as it runs, and ends when it is told."""
 
 import json
+import re
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +14,7 @@ from typing import IO, Any
 import pytest
 
 GROVE = Path(sys.executable).with_name("grove")
+METRICS = Path(__file__).parents[3] / "docs" / "metrics.md"
 PROBES_OFF = "server: {healthProbes: {enable: false}}\n"
 
 
@@ -55,6 +59,25 @@ def test_a_changed_configuration_is_taken_up_and_a_broken_one_ignored(
         operator.send_signal(signal.SIGTERM)
         operator.stderr.read()
         assert operator.wait() == 0
+
+
+def test_what_it_counts_is_served_and_documented(kubeconfig: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = tmp_path / "config.yaml"
+    config.write_text(f"server: {{healthProbes: {{bindAddress: 127.0.0.1, port: {port}}}}}\n")
+    command = [str(GROVE), "operator", "--config", str(config), "--kubeconfig", str(kubeconfig)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as operator:
+        assert operator.stderr is not None
+        said(operator.stderr, "the cluster serves")
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            text = answer.read().decode()
+        operator.send_signal(signal.SIGTERM)
+        operator.stderr.read()
+    counted = set(re.findall(r"^# HELP (\S+)", text, re.MULTILINE))
+    documented = set(re.findall(r"^\| `(\w+)` \|", METRICS.read_text(encoding="utf-8"), re.MULTILINE))
+    assert {c for c in counted if not c.endswith("_created")} == documented
+    assert {"grove_backend_selections_total", "grove_gangs"} <= counted
 
 
 @pytest.mark.parametrize(

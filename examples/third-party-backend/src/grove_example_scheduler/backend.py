@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api.conditions import Reason
 from grove.api.podgang import GangTopologyConstraint, PodGang, PodGroup
 from grove.plan.draft import PodDraft
 from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
@@ -72,9 +73,8 @@ class Flock:
         lane = gang.metadata.annotations.get(LANE) or self._settings.lane
         known = served.objects.get(LANES)
         if known is not None and lane not in known:
-            raise Refusal(
-                f"there is no lane {lane!r}", f"create it, or name another in the annotation {LANE}"
-            )
+            remedy = f"create it, or name another in the annotation {LANE}"
+            raise Refusal(f"there is no lane {lane!r}", remedy, Reason.QUEUE_MISSING)
         return lane
 
 

@@ -4,7 +4,7 @@ Pure functions of (object, old object, what is known of the cluster). All proble
 field, its value, the rule and a remedy. The CRD's own checks (types, required fields, enums) come before these.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grove.api.codec import encode
@@ -32,10 +32,14 @@ __all__ = ["Known", "Problem", "check_binding", "check_configuration", "validate
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the cluster that a set is for. `topologies` is None where that cannot be known, as offline."""
+    """What is known of the cluster that a set is for. `topologies` is None where that cannot be known, as offline.
+
+    `serves` says whether a schedulerName is served; without it, the names that the configuration enables are.
+    """
 
     configuration: OperatorConfiguration = field(default_factory=OperatorConfiguration)
     topologies: Mapping[str, ClusterTopologyBinding] | None = None
+    serves: Callable[[str], bool] | None = None
 
 
 def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | None = None) -> list[Problem]:
@@ -59,7 +63,7 @@ def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | 
     problems += check_groups(new)
     problems += check_startup(new)
     problems += check_pod_specs(new, creating=before is None)
-    problems += check_scheduler(new, configuration.scheduler)
+    problems += check_scheduler(new, configuration.scheduler, known.serves)
     problems += check_sharing(new)
     problems += check_collisions(new)
     problems += check_mnnvl(new, enabled=configuration.network.auto_mnnvl_enabled)

@@ -1,6 +1,6 @@
 """Which scheduler a set is for. All its cliques must name the same one, and it must be enabled."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from grove.api.config import Schedulers
 from grove.api.podcliqueset import PodCliqueSet
@@ -9,7 +9,10 @@ from grove.api.validation.podspec import scheduler_name
 from grove.api.validation.problem import Problem, invalid, unsupported
 
 
-def check_scheduler(pcs: PodCliqueSet, schedulers: Schedulers) -> Iterator[Problem]:
+def check_scheduler(
+    pcs: PodCliqueSet, schedulers: Schedulers, serves: Callable[[str], bool] | None = None
+) -> Iterator[Problem]:
+    """`serves` says whether a name is served, where the backends can be asked."""
     cliques = pcs.spec.template.cliques
     wanted = [scheduler_name(c.spec.pod_spec) or schedulers.default_profile_name for c in cliques]
     if not wanted:
@@ -25,7 +28,7 @@ def check_scheduler(pcs: PodCliqueSet, schedulers: Schedulers) -> Iterator[Probl
             f"{schedulers.default_profile_name})",
         )
         return
-    if schedulers.profile_for(wanted[0]) is None:
+    if not (serves(wanted[0]) if serves is not None else schedulers.profile_for(wanted[0])):
         yield unsupported(
             path,
             wanted[0],

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from grove.api import labels
+from grove.api.conditions import ConditionType
 from grove.api.podclique import PodClique
 from grove.api.podcliqueset import PodCliqueSet
+from grove.api.podgang import PodGang
 from grove.api.reasons import RunReason, Weight
 from grove.api.validation.podspec import scheduler_name
 from grove.plan.clique_status import min_available
@@ -18,6 +20,7 @@ from grove.plan.explain import parts
 from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
 from grove.plan.explain.observed import Expected, Observed, Target
 from grove.plan.explain.pods import dead_pods, gathered
+from grove.plan.gates import conditions
 from grove.plan.pod_state import (
     is_dead,
     is_finished,
@@ -26,6 +29,7 @@ from grove.plan.pod_state import (
     is_scheduled,
     is_terminating,
 )
+from grove.plan.status_conditions import find
 
 
 def explain(seen: Observed) -> Explanation:
@@ -34,8 +38,8 @@ def explain(seen: Observed) -> Explanation:
     reason = first.reason
     counts = tuple(_counts(seen, e) for e in scope)
     metadata = next((o.metadata for o in (seen.pcs, *seen.gangs, *seen.cliques) if o is not None), None)
-    gang = next((seen.gang_of[e.gang] for e in scope if e.gang in seen.gang_of), None)
-    chosen = gang.metadata.labels if gang is not None else {}
+    gangs = [seen.gang_of[name] for name in dict.fromkeys(e.gang for e in scope) if name in seen.gang_of]
+    chosen = gangs[0].metadata.labels if gangs else {}
     return Explanation(
         kind=seen.target.kind,
         namespace=(metadata.namespace if metadata is not None else None) or "default",
@@ -53,6 +57,7 @@ def explain(seen: Observed) -> Explanation:
         backend=chosen.get(labels.SCHEDULER_BACKEND, ""),
         scheduler=chosen.get(labels.SCHEDULER_NAME, ""),
         chosen_by=_chosen_by(seen),
+        dialect=", ".join(dict.fromkeys(d for g in gangs if (d := _dialect(g)))),
         findings=tuple(findings),
         cliques=counts,
     )
@@ -249,6 +254,11 @@ def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
         ready=sum(is_ready(p) or is_finished(p) for p in present),
         reason=worst(blocking).reason if blocking else RunReason.RUNNING,
     )
+
+
+def _dialect(gang: PodGang) -> str:
+    found = find(conditions(gang), ConditionType.DIALECT)
+    return found.reason if found is not None else ""
 
 
 def _chosen_by(seen: Observed) -> str:

@@ -73,6 +73,8 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     backend: str
     scheduler: str
     chosen_by: str
+    dialect: str
+    """Of the scheduler's API, which its gangs are written in; of several, all. Empty where there is only one."""
     findings: tuple[Finding, ...]
     cliques: tuple[CliqueCounts, ...]
 

@@ -55,6 +55,9 @@ def of_set(seen: Observed) -> list[Finding]:
     if generation < (pcs.metadata.generation or 0) and not found:
         message = "the operator has never written a status" if not generation else "its spec changed just now"
         found.append(Finding(RunReason.NOT_SEEN_YET, about, message))
+    several = find(said, ConditionType.SEVERAL_BACKENDS_MATCH)
+    if several is not None:
+        found.append(Finding(RunReason.SEVERAL_BACKENDS_MATCH, about, several.message))
     levels = find(said, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
     if levels is not None and levels.status != "False":
         found.append(Finding(RunReason.TOPOLOGY_IGNORED, about, levels.message))

@@ -1,0 +1,45 @@
+"""What Grove counts beside its runtime, on the same endpoint. docs/metrics.md lists all of it."""
+
+from collections import Counter as Tally
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from grove.api import PodGang, labels
+from grove.schedulers.backend import dialect_of
+
+
+class GroveMetrics(Collector):
+    """For the life of a process, in which configurations and with them caches may follow one another."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._gangs: Iterable[PodGang] = ()
+        self._selections = Counter(
+            "grove_backend_selections",
+            "Versions of sets for which a scheduler backend was selected.",
+            ["backend"],
+            registry=registry,
+        )
+        registry.register(self)
+
+    def selected(self, backend: str) -> None:
+        self._selections.labels(backend).inc()
+
+    def count(self, gangs: Iterable[PodGang]) -> None:
+        """From now on these gangs are counted, whenever Prometheus asks."""
+        self._gangs = gangs
+
+    def collect(self) -> Iterator[Metric]:
+        found = GaugeMetricFamily(
+            "grove_gangs",
+            "PodGangs, by scheduler backend and by the dialect of its API that they are written in.",
+            labels=["backend", "dialect"],
+        )
+        tally = Tally(
+            (g.metadata.labels.get(labels.SCHEDULER_BACKEND, ""), dialect_of(g)) for g in self._gangs
+        )
+        for names, number in sorted(tally.items()):
+            found.add_metric(names, number)
+        yield found

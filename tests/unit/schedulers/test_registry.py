@@ -1,0 +1,105 @@
+"""Which backend a set gets, and what is said when that is not clear."""
+
+import pytest
+
+from grove.api import labels
+from grove.api.config import SchedulerProfile, Schedulers
+from grove.api.validation import Known, validate
+from grove.plan.shape import Shape
+from grove.schedulers.kai import Kai
+from grove.schedulers.koordinator import Koordinator
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.registry import Factory, Registry, SelectionError
+from grove.testing.bystander import Bystander
+from tests.unit.api.sets import clique, pcs
+
+
+class Greedy(Bystander):
+    """Takes the pods of every scheduler whose name begins with kai or greedy."""
+
+    name = "greedy"
+    scheduler_name = "greedy-scheduler"
+
+    def matches(self, scheduler_name: str) -> bool:
+        return scheduler_name.startswith(("kai", "greedy"))
+
+
+FACTORIES: dict[str, Factory] = {
+    "default": Kubernetes,
+    "kai": Kai,
+    "koordinator": Koordinator,
+    "greedy": Greedy,
+}
+
+
+def registry(*profiles: str, default: str = "default-scheduler", **hooks: object) -> Registry:
+    found = [SchedulerProfile(name=name) for name in profiles]
+    return Registry(
+        Schedulers(profiles=found, default_profile_name=default),
+        FACTORIES,
+        **hooks,  # type: ignore[arg-type]
+    )
+
+
+def shape(scheduler: str = "", backend: str = "") -> Shape:
+    made = pcs(clique(podSpec={"schedulerName": scheduler} if scheduler else {}))
+    if backend:
+        made.metadata.annotations[labels.SCHEDULER_BACKEND] = backend
+    return Shape(made)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "annotation", "chosen"),
+    [
+        ("", "", "default"),
+        ("kai-scheduler", "", "kai"),
+        ("grove-scheduler", "", "kai"),
+        ("my-koord", "", "koordinator"),
+        ("greedy-one", "", "greedy"),
+        ("kai-scheduler", "greedy", "greedy"),
+    ],
+)
+def test_the_annotation_decides_then_the_name_then_the_default(
+    scheduler: str, annotation: str, chosen: str
+) -> None:
+    counted: list[str] = []
+    found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler", selected=counted.append)
+    assert found.select(shape(scheduler, annotation)).backend.name == chosen
+    assert counted == [chosen]
+
+
+def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
+    found = registry("greedy-scheduler")
+    known = Known(serves=found.serves)
+    assert not [p for p in validate(shape("greedy-two").pcs, None, known) if not p.warning]
+    [problem] = [p for p in validate(shape("other").pcs, None, known) if not p.warning]
+    assert "schedulerName" in str(problem)
+    with pytest.raises(SelectionError, match="enabled are"):
+        found.select(shape("other"))
+
+
+@pytest.mark.parametrize(
+    ("profiles", "first"),
+    [(("kai-scheduler", "greedy-scheduler"), "kai"), (("greedy-scheduler", "kai-scheduler"), "greedy")],
+)
+def test_of_several_that_match_the_first_profile_wins_and_all_are_named_with_a_remedy(
+    profiles: tuple[str, ...], first: str
+) -> None:
+    found = registry(*profiles)
+    selection = found.select(shape("kai-scheduler"))
+    assert selection.backend.name == first
+    for part in ("'kai-scheduler'", "greedy", f"{first} is used", labels.SCHEDULER_BACKEND, "reorder"):
+        assert part in selection.ambiguity
+    assert found.ambiguities() == [selection.ambiguity]
+
+
+def test_where_one_matches_or_the_annotation_decides_nothing_is_ambiguous() -> None:
+    found = registry("kai-scheduler", "greedy-scheduler")
+    assert found.select(shape("grove-scheduler")).ambiguity == ""
+    assert found.select(shape("kai-scheduler", "greedy")).ambiguity == ""
+    assert registry("kai-scheduler").ambiguities() == []
+
+
+def test_an_ambiguous_default_is_said_at_the_start() -> None:
+    [said] = registry("greedy-scheduler", "kai-scheduler", default="kai-scheduler").ambiguities()
+    assert "greedy is used" in said
