@@ -1,5 +1,6 @@
 """From one PodCliqueSet to running pods, and back to nothing, on the embedded cluster."""
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -291,6 +292,7 @@ async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_a
         bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["name"] = "Not A Name"
         await grove.apply(bad)
         await grove.until(lambda: _has_error(grove, "llama-0-router"))
+        await asyncio.sleep(10)
         assert len(await pods_of(grove, "llama-0-decode")) == 4
         gang = (await grove.list("podgangs"))["llama-0"]
         initialized = next(c for c in gang["status"]["conditions"] if c["type"] == "Initialized")

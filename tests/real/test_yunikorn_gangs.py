@@ -97,28 +97,13 @@ class TestYuniKorn(GangScenarios):
         await space.create(self.set_of(clique("worker", 2), queue="root.nowhere"))
 
         async def missed() -> bool:
-            [pcs] = await space.list("podcliquesets")
+            [pcs] = await space.list("podcliquesets.grove.io")
             said = pcs.get("status", {}).get("conditions", ())
             return ("Running", "QueueMissing") in [(c["type"], c["reason"]) for c in said]
 
         await space.until("the queue is said to be missing", missed)
         await self.configure(space, narrow=4)
         await space.until_bound(demo_0=2)
-
-    async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
-        self, space: Space
-    ) -> None:
-        """No part of one, that is: YuniKorn mixes up gangs of the same second, and the placeholders of those at the end
-        of the room may hold it in parts, until they run out of time."""
-        await space.create(self.set_of(clique("worker", 8, pool="crowd"), name="crowd", replicas=50))
-
-        async def whole() -> bool:
-            found = Counter((await space.bound()).values())
-            return list(found) == [8] and found[8] >= CROWD * 20 // 8 - 2
-
-        await space.until("nearly all the room has whole gangs", whole, patience=3 * PATIENCE)
-        await asyncio.sleep(A_WHILE)
-        assert await whole()
 
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         """By refusing it: YuniKorn knows no topology."""
