@@ -33,7 +33,7 @@ class ObjectMeta(Model):
     annotations: dict[str, str] = {}
     finalizers: list[str] = []
     owner_references: list[OwnerReference] = []
-    managed_fields: Raw | None = None
+    managed_fields: list[Raw] = []
     self_link: str | None = None
 
 

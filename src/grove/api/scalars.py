@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Annotated, Self
 
 import msgspec
@@ -224,8 +224,14 @@ def decode_hook(kind: type, value: object) -> object:
     if kind is Quantity and isinstance(value, str | int | float) and not isinstance(value, bool):
         return Quantity(value)
     if kind in SCHEMAS and isinstance(value, str):
-        return kind(value)
+        return _read(kind, value)
     raise msgspec.ValidationError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
+
+
+@lru_cache(maxsize=4096)
+def _read(kind: type, text: str) -> object:
+    """The conditions of many objects have the same few times."""
+    return kind(text)
 
 
 def encode_hook(value: object) -> object:
