@@ -76,7 +76,7 @@ async def one_cpu_short_binds_nothing_and_holds_up_no_smaller_gang(lab: Lab) -> 
     gang = (await items(lab, GANGS))["large-0"]
     assert condition(gang, "Scheduled")["status"] == "False"
     if lab.dialect != "WorkloadV1alpha1":  # which says nothing in its objects
-        await lab.until(lambda: says(lab, "large-0", "Scheduled", "scheduler"))
+        await lab.until(lambda: complains(lab, "large-0"))
     await remove(lab, "small")
     await lab.call("DELETE", f"{PODS}/filler")
     await lab.until(lambda: bound(lab, "large", 6))
@@ -402,6 +402,12 @@ async def released(lab: Lab, name: str, count: int) -> None:
 
 async def says(lab: Lab, gang: str, kind: str, text: str) -> bool:
     return text in condition((await items(lab, GANGS))[gang], kind)["message"]
+
+
+async def complains(lab: Lab, gang: str) -> bool:
+    """Whether the scheduler says why it does not place a gang."""
+    said = (await items(lab, GANGS))[gang]["status"]["conditions"]
+    return any(c["type"] == "Unschedulable" and c["message"] for c in said)
 
 
 def condition(obj: Json, kind: str) -> Json:

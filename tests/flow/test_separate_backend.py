@@ -29,9 +29,7 @@ async def backend(grove: Grove, name: str, settings: OperatorConfiguration) -> A
     registry = Registry(settings.scheduler, FACTORIES)
     found = registry.get(name)
     assert found is not None
-    process = BackendProcess(
-        grove.cluster.client("grove-backend"), settings, registry, found, now=grove.cluster.now
-    )
+    process = BackendProcess(grove.cluster.client("grove-backend"), settings, found, now=grove.cluster.now)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(process.run(stop))

@@ -105,7 +105,7 @@ async def test_a_gang_waits_for_admission_until_there_is_room_for_all_of_it() ->
         group = await volcano.group(grove)
         assert group["spec"]["minResources"] == {"cpu": "5"}
         assert group["status"]["phase"] == "Pending"
-        assert "WaitingForAdmission" in (await volcano.condition(grove, "demo-0", "Scheduled"))["message"]
+        assert (await volcano.condition(grove, "demo-0", "Unschedulable"))["reason"] == "WaitingForAdmission"
         await grove.cluster.create("/api/v1/nodes", node("node-x", capacity={"cpu": "1"}))
         await grove.settle()
         assert (await volcano.group(grove))["status"]["phase"] == "Running"

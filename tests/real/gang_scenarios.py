@@ -244,8 +244,7 @@ class GangScenarios:
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
 
         async def explained() -> bool:
-            said = await space.condition("demo-0", "Scheduled")
-            return f"{self.scheduler_name} says: " in said.get("message", "")
+            return bool((await space.condition("demo-0", "Unschedulable")).get("message"))
 
         await space.until("the gang says why it waits", explained)
         await space.stays_bound()

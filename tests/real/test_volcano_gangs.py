@@ -60,8 +60,8 @@ class TestVolcanoThatAdmits(TestVolcano):
         await space.create(self.set_of(clique("worker", 2), queue="tiny"))
 
         async def waits() -> bool:
-            said = await space.condition("demo-0", "Scheduled")
-            return "WaitingForAdmission" in said.get("message", "")
+            said = await space.condition("demo-0", "Unschedulable")
+            return bool(said.get("reason") == "WaitingForAdmission")
 
         await space.until("it waits for admission", waits)
         found = await self.group(space)

@@ -17,6 +17,8 @@ class ConditionType:
     BACKEND_SYNCED = "BackendSynced"
     DIALECT = "SchedulerDialect"
     SCHEDULED = "Scheduled"
+    UNSCHEDULABLE = "Unschedulable"
+    """There while the scheduler says why it does not place the gang, in its own words."""
     READY = "Ready"
     UNHEALTHY = "Unhealthy"
     DISRUPTION_TARGET = "DisruptionTarget"

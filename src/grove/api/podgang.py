@@ -66,9 +66,9 @@ class PodGangStatus(Model):
     conditions: Annotated[
         list[Condition],
         About(
-            "Initialized, BackendSynced, SchedulerDialect, Scheduled, Ready, Unhealthy, DisruptionTarget. The reason "
-            "of SchedulerDialect names the API of its scheduler that the objects and pods of this gang are made for, "
-            "where there are several.",
+            "Initialized, BackendSynced, SchedulerDialect, Scheduled, Unschedulable, Ready, Unhealthy, "
+            "DisruptionTarget. The reason of SchedulerDialect names the API of its scheduler that the objects and pods "
+            "of this gang are made for, where there are several; Unschedulable has the scheduler's own words.",
             key="type",
         ),
     ] = []

@@ -7,6 +7,7 @@ from grove.api.conditions import ConditionType
 from grove.api.pods import Pod
 from grove.controllers.world import Companion
 from grove.plan.gang_init import cannot_create
+from grove.plan.gates import holds
 from grove.runtime.cache import Change
 
 
@@ -39,6 +40,14 @@ def gate_could_open(change: Change[PodGang]) -> bool:
     if old is None or new is None:
         return True
     return described_anew(change) or _waited_for(old.status) != _waited_for(new.status)
+
+
+def placed_anew(change: Change[PodGang]) -> bool:
+    """It was described anew, or found its place, or lost it."""
+    old, new = change.old, change.new
+    if old is None or new is None or described_anew(change):
+        return True
+    return holds(old, ConditionType.SCHEDULED) != holds(new, ConditionType.SCHEDULED)
 
 
 def steers(gang: PodGang, status: PodGangStatus) -> bool:

@@ -6,9 +6,13 @@
     then the cliques remove the gates
 
 One controller does both halves, the operator's and the backend's, so that within one process a gang's status has one
-writer. Where the backend runs as its own deployment, each process does its half, and writes are guarded by version.
+writer. Where the backend runs as its own deployment, each process does its half, and writes are guarded by version:
+
+    operator    podReferences; phase and counts; Initialized, Scheduled, Ready, Unhealthy, DisruptionTarget
+    backend     the scheduler's objects; BackendSynced, SchedulerDialect, Unschedulable, the placement score
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -21,25 +25,29 @@ from grove.api.meta import ConditionStatus
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
-from grove.controllers.changes import completes_anew, described_anew, pod_moved, steers
+from grove.controllers.changes import completes_anew, described_anew, placed_anew, pod_moved, steers
 from grove.controllers.statuses import Reports
-from grove.controllers.world import World, label, stood_in_for
+from grove.controllers.world import GangWorld, label, stood_in_for
 from grove.plan.gang_init import GangInit, plan_init
 from grove.plan.gang_status import gang_status
-from grove.plan.gates import holds
-from grove.plan.status_conditions import find, put
+from grove.plan.gates import conditions, holds
+from grove.plan.status_conditions import find, is_true, put, without
 from grove.runtime.controller import Controller
+from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
+from grove.schedulers.backend import Observation
 
 
 class GangController:
-    """`fills`: this process fills in and initializes gangs. Translating is up to which backends run here."""
+    """`cliques` are given where gangs are filled in and initialized. Translating is up to which backends run here."""
 
-    def __init__(self, world: World, backends: Backends, *, fills: bool = True) -> None:
+    def __init__(
+        self, world: GangWorld, backends: Backends, cliques: Informer[PodClique] | None = None
+    ) -> None:
         self._world = world
         self._backends = backends
-        self._fills = fills
+        self._cliques = cliques
         self._reports = Reports()
 
     def controller(self) -> Controller[ObjectKey]:
@@ -48,7 +56,7 @@ class GangController:
             Source(
                 world.gangs,
                 itself,
-                when=described_anew,
+                when=described_anew if self._cliques is not None else placed_anew,
                 why="a new or changed gang needs its scheduler's object",
             ),
             Source(world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"),
@@ -56,9 +64,9 @@ class GangController:
         if world.stand_ins is not None:
             why = "its scheduler says there why the gang waits"
             sources.append(Source(world.stand_ins, stood_in_for, when=pod_moved, why=why))
-        if self._fills:
+        if self._cliques is not None:
             why = "it says how many pods complete the gang"
-            sources.append(Source(world.cliques, _of_clique, when=completes_anew, why=why))
+            sources.append(Source(self._cliques, _of_clique, when=completes_anew, why=why))
         made: Controller[ObjectKey] = Controller(
             "podgang",
             self.reconcile,
@@ -83,7 +91,7 @@ class GangController:
         if gang is None or gang.metadata.deletion_timestamp is not None:
             return None
         pods = self._pods(gang)
-        init = self._plan(gang, pods) if self._fills else None
+        init = self._plan(gang, pods, self._cliques) if self._cliques is not None else None
         if init is not None:
             gang = await self._fill(gang, init)
         synced = (
@@ -109,11 +117,11 @@ class GangController:
             )
         ).look_again
 
-    def _plan(self, gang: PodGang, pods: dict[str, list[Pod]]) -> GangInit:
+    def _plan(self, gang: PodGang, pods: dict[str, list[Pod]], informer: Informer[PodClique]) -> GangInit:
         namespace = gang.metadata.namespace or ""
         cliques: dict[str, PodClique] = {}
         for group in gang.spec.pod_groups:
-            if (clique := self._world.cliques.cache.get(ObjectKey(namespace, group.name))) is not None:
+            if (clique := informer.cache.get(ObjectKey(namespace, group.name))) is not None:
                 cliques[group.name] = clique
         return plan_init(gang, cliques, pods, initialized=holds(gang, ConditionType.INITIALIZED))
 
@@ -134,28 +142,35 @@ class GangController:
     ) -> PodGangStatus:
         status = gang.status or PodGangStatus(phase="Pending")
         if init is not None:
-            status = self._say_why(gang, gang_status(gang, pods, self._world.now()), _all(pods))
+            status = gang_status(gang, pods, self._world.now())
             # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
             if not holds(gang, ConditionType.INITIALIZED):
                 status = self._say_initialized(gang, status, init)
         if synced is not None:
+            self._report(gang, synced)
             status = self._say_synced(gang, status, synced)
+        if self._backends.here(gang) is not None:
+            status = self._say_why(gang, status, _all(pods))
         return status
 
     def _say_why(self, gang: PodGang, status: PodGangStatus, pods: Sequence[Pod]) -> PodGangStatus:
         """Adds what the scheduler itself says. It is not asked why a gang is not placed that is: some never forget."""
         seen = self._backends.observe(gang, [*self._stand_ins(gang), *pods])
-        found = find(status.conditions, ConditionType.SCHEDULED)
-        if found is not None and found.status == "False" and seen.message:
-            who = label(gang, labels.SCHEDULER_NAME)
-            said = f"{found.message}; {who} says: {seen.reason}: {seen.message}"[:1000]
-            conditions = put(
-                status.conditions, found.type, "False", found.reason or "", said, self._world.now()
-            )
-            status = replace(status, conditions=conditions)
+        kind = ConditionType.UNSCHEDULABLE
+        if seen.message and not is_true(status.conditions, ConditionType.SCHEDULED):
+            status = self._say(gang, status, kind, "True", *_as_reason(seen))
+        else:
+            status = replace(status, conditions=without(status.conditions, kind))
         return (
             status if seen.placement_score is None else replace(status, placement_score=seen.placement_score)
         )
+
+    def _report(self, gang: PodGang, synced: Synced) -> None:
+        """An event for what the backend does not accept: when that is new, not each time that it is looked at."""
+        old = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+        before = old.reason if old is not None and old.status == "False" else ""
+        if not synced.ok and synced.reason not in (before, Reason.SCHEDULER_NOT_KNOWN_YET):
+            self._world.warn(PodGang.resource, gang, synced.reason, synced.message[:1000], "Translate")
 
     def _say_initialized(self, gang: PodGang, status: PodGangStatus, init: GangInit | None) -> PodGangStatus:
         if init is not None and init.complete:
@@ -204,6 +219,16 @@ class GangController:
         for pod in self._world.pods.cache.by_index("gang", key_of(gang)):
             found[label(pod, labels.POD_CLIQUE)].append(pod)
         return found
+
+
+def _as_reason(seen: Observation) -> tuple[str, str]:
+    """Reason and message of a condition; what is no reason for an API server goes into the message."""
+    if REASON.fullmatch(seen.reason):
+        return seen.reason, seen.message
+    return ConditionType.UNSCHEDULABLE, f"{seen.reason}: {seen.message}" if seen.reason else seen.message
+
+
+REASON = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
 def _all(pods: dict[str, list[Pod]]) -> list[Pod]:

@@ -25,7 +25,7 @@ from grove.runtime.events import EventRecorder, reference
 from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, ObjectMeta, Resource, ResourceType
-from grove.schedulers.backend import StandIns
+from grove.schedulers.backend import Backend, StandIns
 from grove.schedulers.registry import Registry
 
 PODS = Resource("", "v1", "pods", "Pod")
@@ -59,21 +59,16 @@ def decode_companion(body: bytes) -> Companion:
     return found
 
 
-@dataclass(frozen=True)
-class World:
+@dataclass(frozen=True, kw_only=True)
+class GangWorld:
+    """What a scheduler backend needs to see, beside its scheduler's own objects: the gangs and their pods."""
+
     configuration: OperatorConfiguration
-    registry: Registry
     recorder: EventRecorder
     now: Callable[[], datetime]
-    sets: Informer[PodCliqueSet]
-    cliques: Informer[PodClique]
-    groups: Informer[PodCliqueScalingGroup]
     gangs: Informer[PodGang]
-    topologies: Informer[ClusterTopologyBinding]
     pods: Informer[Pod]
-    companions: dict[str, Informer[Companion]]
     stand_ins: Informer[Pod] | None = None
-    claim_templates: Informer[Companion] | None = None
 
     def warn(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
         """A warning event on an object, for people."""
@@ -81,6 +76,45 @@ class World:
 
     def tell(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
         self.recorder.record(reference(resource, obj), reason, note, action=action)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class World(GangWorld):
+    """What the operator sees."""
+
+    registry: Registry
+    sets: Informer[PodCliqueSet]
+    cliques: Informer[PodClique]
+    groups: Informer[PodCliqueScalingGroup]
+    topologies: Informer[ClusterTopologyBinding]
+    companions: dict[str, Informer[Companion]]
+    claim_templates: Informer[Companion] | None = None
+
+
+def make_gang_world(
+    manager: Manager,
+    configuration: OperatorConfiguration,
+    recorder: EventRecorder,
+    now: Callable[[], datetime],
+    backends: Iterable[Backend],
+) -> GangWorld:
+    """For these backends."""
+    return GangWorld(
+        configuration=configuration,
+        recorder=recorder,
+        now=now,
+        gangs=manager.informer(PodGang.resource, _decode_gang),
+        pods=manager.informer(PODS, _decode_pod, labels=MANAGED, indexes={"gang": _gang_of}),
+        stand_ins=manager.informer(
+            PODS,
+            _decode_pod,
+            labels=labels.STAND_IN_FOR,
+            indexes={"gang": stood_in_for},
+            title="stand-ins",
+        )
+        if any(isinstance(b, StandIns) for b in backends)
+        else None,
+    )
 
 
 def make_world(
@@ -93,11 +127,15 @@ def make_world(
 ) -> World:
     """`served` are those of the optional kinds that this cluster has."""
     kinds = [*COMPANIONS, *(r for r in OPTIONAL_COMPANIONS if r in served)]
+    seen = make_gang_world(manager, configuration, recorder, now, registry.backends)
+    seen.gangs.cache.add_index("set", _set_of)
+    seen.gangs.cache.add_index("replica", _replica_of)
+    seen.pods.cache.add_index("owner", _owner_of)
+    seen.pods.cache.add_index("set", _set_of)
+    seen.pods.cache.add_index("replica", _replica_of)
     return World(
-        configuration=configuration,
+        **vars(seen),
         registry=registry,
-        recorder=recorder,
-        now=now,
         sets=manager.informer(PodCliqueSet.resource, _decode_set),
         cliques=manager.informer(
             PodClique.resource,
@@ -113,16 +151,7 @@ def make_world(
         groups=manager.informer(
             PodCliqueScalingGroup.resource, _decode_group, indexes={"set": _set_of, "replica": _replica_of}
         ),
-        gangs=manager.informer(
-            PodGang.resource, _decode_gang, indexes={"set": _set_of, "replica": _replica_of}
-        ),
         topologies=manager.informer(ClusterTopologyBinding.resource, _decode_topology),
-        pods=manager.informer(
-            PODS,
-            msgspec.json.Decoder(Pod).decode,
-            labels=MANAGED,
-            indexes={"owner": _owner_of, "gang": _gang_of, "replica": _replica_of, "set": _set_of},
-        ),
         companions={
             r.kind: manager.informer(
                 r,
@@ -132,15 +161,6 @@ def make_world(
             )
             for r in kinds
         },
-        stand_ins=manager.informer(
-            PODS,
-            msgspec.json.Decoder(Pod).decode,
-            labels=labels.STAND_IN_FOR,
-            indexes={"gang": stood_in_for},
-            title="stand-ins",
-        )
-        if any(isinstance(b, StandIns) for b in registry.backends)
-        else None,
         claim_templates=manager.informer(CLAIM_TEMPLATES, decode_companion)
         if CLAIM_TEMPLATES in served
         else None,
@@ -213,3 +233,4 @@ def _decode_topology(body: bytes) -> ClusterTopologyBinding:
 
 
 _companion = msgspec.json.Decoder(Companion)
+_decode_pod = msgspec.json.Decoder(Pod).decode

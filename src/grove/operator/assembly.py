@@ -2,11 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from grove import __version__
+from grove.api import PodClique
 from grove.api.config import OperatorConfiguration
 from grove.controllers.backends import Backends
 from grove.controllers.cliques import CliqueController
@@ -16,11 +17,12 @@ from grove.controllers.scalinggroups import ScalingGroupController
 from grove.controllers.sets import SetController
 from grove.controllers.shapes import Shapes
 from grove.controllers.topologies import TopologyController
-from grove.controllers.world import OPTIONAL_KINDS, make_world
+from grove.controllers.world import OPTIONAL_KINDS, GangWorld, World, make_gang_world, make_world
 from grove.runtime.client import Client
 from grove.runtime.controller import Controller
 from grove.runtime.discovery import resources
 from grove.runtime.events import EventRecorder
+from grove.runtime.informer import Informer
 from grove.runtime.leader import Elector, LeadershipLostError
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ResourceType
@@ -38,29 +40,28 @@ def utc_now() -> datetime:
 class Process:
     """Controllers that run together on one client. `instance` names this process in events."""
 
+    world: GangWorld
+
     def __init__(
         self,
         client: Client,
-        configuration: OperatorConfiguration,
-        registry: Registry,
         *,
-        served: Iterable[ResourceType] = (),
         instance: str = "grove-operator",
         now: Callable[[], datetime] = utc_now,
         elector: Elector | None = None,
     ) -> None:
-        recorder = EventRecorder(client, NAME, instance, now=now)
-        self.manager = Manager(client, elector=elector, recorder=recorder)
-        self.world = make_world(self.manager, configuration, registry, recorder, now, list(served))
+        self.recorder = EventRecorder(client, NAME, instance, now=now)
+        self.manager = Manager(client, elector=elector, recorder=self.recorder)
+        self.now = now
         self.controllers: list[Controller[Any]] = []
+        self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
-    def translate(self, backends: Sequence[Backend], *, fills: bool) -> None:
-        """Adds what keeps schedulers' own objects; `fills`: and what initializes gangs."""
-        self._gangs = GangController(self.world, Backends(self.manager, backends), fills=fills)
-        self._topologies = TopologyController(self.world, self.manager, backends)
-        self._gang_queue = self._gangs.controller()
-        self._topology_queue = self._topologies.controller()
-        self.controllers += [self._gang_queue, self._topology_queue]
+    def translate(self, backends: Sequence[Backend], cliques: Informer[PodClique] | None = None) -> None:
+        """Adds what keeps schedulers' own objects; with `cliques`, and what initializes gangs."""
+        gangs = GangController(self.world, Backends(self.manager, backends), cliques)
+        queue = gangs.controller()
+        self.controllers.append(queue)
+        self._watching.append(lambda: gangs.follow_cluster(queue))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
@@ -68,10 +69,7 @@ class Process:
             self.manager.add(controller)
         lost: LeadershipLostError | None = None
         async with asyncio.TaskGroup() as group:
-            watching = [
-                group.create_task(self._gangs.follow_cluster(self._gang_queue)),
-                group.create_task(self._topologies.follow_cluster(self._topology_queue)),
-            ]
+            watching = [group.create_task(watch()) for watch in self._watching]
             try:
                 await self.manager.run(stop)
             except LeadershipLostError as e:
@@ -85,8 +83,11 @@ class Process:
 class Operator(Process):
     """The whole operator, with every backend that does not run as a deployment of its own.
 
+    Schedulers' topologies are made here for all backends: a ClusterTopologyBinding has one status.
     `served` are the optional kinds that the cluster has; see `discover`.
     """
+
+    world: World
 
     def __init__(
         self,
@@ -94,11 +95,13 @@ class Operator(Process):
         configuration: OperatorConfiguration,
         registry: Registry,
         *,
+        served: Iterable[ResourceType] = (),
         init_image: str = DEFAULT_INIT_IMAGE,
         chance: random.Random | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(client, configuration, registry, **settings)
+        super().__init__(client, **settings)
+        self.world = make_world(self.manager, configuration, registry, self.recorder, self.now, list(served))
         shapes = Shapes(self.world)
         replicas = ReplicaController(self.world, shapes)
         self.controllers += [
@@ -107,22 +110,22 @@ class Operator(Process):
             ScalingGroupController(self.world, shapes).controller(),
             CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
         ]
-        self.translate(registry.local, fills=True)
+        self.translate(registry.local, self.world.cliques)
+        topologies = TopologyController(self.world, self.manager, registry.backends)
+        queue = topologies.controller()
+        self.controllers.append(queue)
+        self._watching.append(lambda: topologies.follow_cluster(queue))
 
 
 class BackendProcess(Process):
     """One backend on its own: it keeps its scheduler's objects and says on each PodGang that it does."""
 
     def __init__(
-        self,
-        client: Client,
-        configuration: OperatorConfiguration,
-        registry: Registry,
-        backend: Backend,
-        **settings: Any,
+        self, client: Client, configuration: OperatorConfiguration, backend: Backend, **settings: Any
     ) -> None:
-        super().__init__(client, configuration, registry, **settings)
-        self.translate([backend], fills=False)
+        super().__init__(client, **settings)
+        self.world = make_gang_world(self.manager, configuration, self.recorder, self.now, [backend])
+        self.translate([backend])
 
 
 async def discover(client: Client) -> list[ResourceType]:

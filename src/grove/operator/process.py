@@ -113,8 +113,8 @@ class Runner:
         transport: HttpTransport,
     ) -> Process:
         elector = self._elector(configuration, transport)
-        served = await discover(client)
         if not self._only:
+            served = await discover(client)
             image = os.environ.get("GROVE_INIT_CONTAINER_IMAGE", DEFAULT_INIT_IMAGE)
             return Operator(
                 client,
@@ -129,9 +129,7 @@ class Runner:
         if backend is None:
             known = ", ".join(b.name for b in registry.backends)
             raise ConfigurationError(f"there is no enabled backend {self._only!r}; enabled are: {known}")
-        return BackendProcess(
-            client, configuration, registry, backend, served=served, instance=self._instance, elector=elector
-        )
+        return BackendProcess(client, configuration, backend, instance=self._instance, elector=elector)
 
     async def _changed(self, current: OperatorConfiguration) -> OperatorConfiguration:
         """Waits for another configuration that can be used, and returns it."""

@@ -377,7 +377,8 @@ def test_the_scheduler_is_heard_wherever_it_speaks() -> None:
     world.warn("PodGroup", "train-0", "NotEnough", "of the group", by="some-scheduler")
     assert [(s.by, s.text) for s in top_reason(world.seen()).said] == [("some-scheduler", "of the group")]
     world.say(
-        said(ConditionType.SCHEDULED, "False", message="0 of 2; default-scheduler says: Full: of the gang")
+        said(ConditionType.SCHEDULED, "False", message="0 of 2"),
+        said(ConditionType.UNSCHEDULABLE, "True", "Full", "of the gang"),
     )
     assert [s.text for s in top_reason(world.seen()).said] == ["Full: of the gang"]
     world.warn("Pod", "train-0-worker-0", "FailedScheduling", "old", by="default-scheduler")

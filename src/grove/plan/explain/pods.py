@@ -102,14 +102,12 @@ def _said_of_pod(pod: Pod, scheduler: str) -> list[Said]:
 
 
 def _said_of_gang(gang: str, seen: Observed) -> list[Said]:
-    """What the gang's controller heard from the scheduler's objects: it stands at the end of Scheduled."""
+    """What the backend heard from the scheduler's objects."""
     found = seen.gang_of.get(gang)
-    scheduled = find(conditions(found), ConditionType.SCHEDULED) if found is not None else None
-    if found is None or scheduled is None or scheduled.status == "True":
+    said = find(conditions(found), ConditionType.UNSCHEDULABLE) if found is not None else None
+    if found is None or said is None:
         return []
-    who = found.metadata.labels.get(labels.SCHEDULER_NAME, "")
-    _, marker, text = scheduled.message.partition(f"{who} says: ")
-    return [Said(who, text)] if marker else []
+    return [Said(found.metadata.labels.get(labels.SCHEDULER_NAME, ""), f"{said.reason}: {said.message}")]
 
 
 def _on_node(pod: Pod, seen: Observed) -> Trouble:
