@@ -1,4 +1,5 @@
-"""Every backend that comes with Grove passes the scenarios that it gives to others, on the embedded cluster."""
+"""Every backend that comes with Grove passes the scenarios that it gives to others, on the embedded cluster: within the
+operator, and as a process of its own."""
 
 import os
 import subprocess
@@ -76,6 +77,26 @@ class TestKoordinator(BackendFlow):
 class TestYuniKorn(BackendFlow):
     factory: ClassVar[Factory] = YuniKorn
     policy: ClassVar[Make] = CATALOG["yunikorn"].make
+
+
+class TestKubernetesApart(TestKubernetes137):
+    separate = True
+
+
+class TestKaiApart(TestKai):
+    separate = True
+
+
+class TestVolcanoApart(TestVolcano):
+    separate = True
+
+
+class TestKoordinatorApart(TestKoordinator):
+    separate = True
+
+
+class TestYuniKornApart(TestYuniKorn):
+    separate = True
 
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "third-party-backend"

@@ -1,90 +1,159 @@
 """A backend as its own deployment: the operator waits for its word on the gang, whoever restarts meanwhile."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any
 
 import pytest
 
 from grove.api import codec
 from grove.api.config import OperatorConfiguration
-from grove.operator.assembly import BackendProcess
+from grove.sandbox.faults import Faults, FaultyTransport, Killed
+from grove.sandbox.nodes import node
 from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.registry import Factory, Registry
+from grove.schedulers.registry import Factory
+from grove.schedulers.volcano import Volcano
+from grove.testing.cluster import backend_alone
 from tests.flow.operating import Grove, cluster_with_crds, example, operator
+from tests.flow.test_operator_faults import picture, small
 
 pytestmark = pytest.mark.looptime
 
-FACTORIES: dict[str, Factory] = {"default": Kubernetes, "kai": Kai}
+FACTORIES: dict[str, Factory] = {"default": Kubernetes, "kai": Kai, "volcano": Volcano}
 
 
 def configuration(*, separate: str) -> OperatorConfiguration:
-    profiles = [{"name": n, "separate": n == separate} for n in ("default-scheduler", "kai-scheduler")]
+    names = ("default-scheduler", "kai-scheduler", "volcano")
+    profiles = [{"name": n, "separate": n == separate} for n in names]
     return codec.decode(codec.encode({"scheduler": {"profiles": profiles}}), OperatorConfiguration)
 
 
-@asynccontextmanager
-async def backend(grove: Grove, name: str, settings: OperatorConfiguration) -> AsyncIterator[None]:
-    registry = Registry(settings.scheduler, FACTORIES)
-    found = registry.get(name)
-    assert found is not None
-    process = BackendProcess(grove.cluster.client("grove-backend"), settings, found, now=grove.cluster.now)
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(process.run(stop))
-        yield
-        stop.set()
-        await running
+APART = configuration(separate="default-scheduler")
+
+
+def operating(grove: Grove, **more: Any) -> AbstractAsyncContextManager[Any]:
+    return operator(grove, **{"configuration": APART, "factories": FACTORIES, **more})
+
+
+def backend(grove: Grove, name: str = "default", **more: Any) -> AbstractAsyncContextManager[Any]:
+    return backend_alone(grove, name, **{"configuration": APART, "factories": FACTORIES, **more})
 
 
 async def gates(grove: Grove) -> int:
     return sum(bool(p["spec"].get("schedulingGates")) for p in (await grove.list("pods")).values())
 
 
-async def conditions(grove: Grove, gang: str) -> dict[str, str]:
+async def conditions(grove: Grove, gang: str) -> dict[str, dict[str, Any]]:
     found = (await grove.list("podgangs"))[gang]["status"]["conditions"]
-    return {c["type"]: c["status"] for c in found}
+    return {c["type"]: c for c in found}
 
 
 async def test_no_gate_opens_until_the_backend_has_spoken() -> None:
-    settings = configuration(separate="default-scheduler")
-    async with cluster_with_crds() as grove, operator(grove, configuration=settings, factories=FACTORIES):
+    async with cluster_with_crds() as grove, operating(grove):
         await grove.apply(example("simple"))
         await grove.settle()
         assert "BackendSynced" not in await conditions(grove, "train-0")
         assert await gates(grove) == len(await grove.list("pods"))
-        async with backend(grove, "default", settings):
+        async with backend(grove):
             await grove.settle()
-            assert (await conditions(grove, "train-0"))["BackendSynced"] == "True"
+            assert (await conditions(grove, "train-0"))["BackendSynced"]["status"] == "True"
             assert await gates(grove) == 0
             assert grove.observer.opened == 8
 
 
+async def test_what_the_scheduler_says_is_said_by_the_backend_and_taken_back_by_it() -> None:
+    apart = configuration(separate="volcano")
+    manifest = example("simple")
+    manifest["spec"]["replicas"] = 1
+    pod = manifest["spec"]["template"]["cliques"][0]["spec"]["podSpec"]
+    pod["schedulerName"] = "volcano"
+    pod["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    async with (
+        cluster_with_crds(nodes=[node("only", capacity={"cpu": "1"})], schedulers=["volcano"]) as grove,
+        operating(grove, configuration=apart),
+        backend(grove, "volcano", configuration=apart),
+    ):
+        await grove.apply(manifest)
+        await grove.settle()
+        said = await conditions(grove, "train-0")
+        assert said["Scheduled"]["status"] == "False"
+        assert (said["Unschedulable"]["status"], said["Unschedulable"]["reason"]) == (
+            "True",
+            "NotEnoughResources",
+        )
+        [pcs] = (await grove.list("podcliquesets")).values()
+        running = next(c for c in pcs["status"]["conditions"] if c["type"] == "Running")
+        assert running["reason"] == "Unschedulable"
+        for i in range(3):
+            await grove.cluster.create("/api/v1/nodes", node(f"more-{i}", capacity={"cpu": "1"}))
+        await grove.settle()
+        said = await conditions(grove, "train-0")
+        assert said["Scheduled"]["status"] == "True"
+        assert "Unschedulable" not in said
+
+
+async def test_a_backend_alone_reads_gangs_and_pods_and_what_its_scheduler_reads() -> None:
+    async with cluster_with_crds() as grove, backend(grove) as process:
+        await grove.settle()
+        watched = {i.resource.plural for i, _ in process.manager._informers.values()}
+        kinds = {k.plural for k in Kubernetes({}).kinds}
+        assert watched == {"podgangs", "pods"} | kinds
+
+
 async def test_either_side_may_restart_on_the_way() -> None:
-    settings = configuration(separate="default-scheduler")
     async with cluster_with_crds() as grove:
         await grove.apply(example("disaggregated"))
         for _ in range(4):
-            async with operator(grove, configuration=settings, factories=FACTORIES):
+            async with operating(grove):
                 await asyncio.sleep(0.3)
-            async with backend(grove, "default", settings):
+            async with backend(grove):
                 await asyncio.sleep(0.3)
-        async with (
-            operator(grove, configuration=settings, factories=FACTORIES),
-            backend(grove, "default", settings),
-        ):
+        async with operating(grove), backend(grove):
             await grove.settle()
         assert {p["status"]["phase"] for p in (await grove.list("pods")).values()} == {"Running"}
         assert await gates(grove) == 0
 
 
+def killed_after(write: int, made: list[FaultyTransport]) -> Any:
+    def through(server: Any) -> FaultyTransport:
+        made.append(Faults(0).transport(server))
+        made[0].kill_after(write)
+        return made[0]
+
+    return through
+
+
+@pytest.mark.parametrize("victim", ["operator", "backend"])
+async def test_either_side_killed_after_any_single_write_is_carried_on_by_the_next(victim: str) -> None:
+    """The other side runs on meanwhile."""
+    one, other = (operating, backend) if victim == "operator" else (backend, operating)
+    async with cluster_with_crds() as grove, one(grove), other(grove):
+        await grove.apply(small())
+        await grove.settle()
+        expected = await picture(grove)
+    write, dies = 1, True
+    while dies:
+        made: list[FaultyTransport] = []
+        async with cluster_with_crds() as grove, other(grove):
+            await grove.apply(small())
+            with suppress(Killed, BaseExceptionGroup):
+                async with one(grove, through=killed_after(write, made)):
+                    await grove.settle()
+            dies = made[0].killed.is_set()
+            async with one(grove):
+                await grove.settle()
+            assert await picture(grove) == expected, f"the {victim} was killed after write {write}"
+        write += 1
+    assert write > 5
+
+
 async def test_gangs_of_other_backends_are_left_alone() -> None:
-    settings = configuration(separate="kai-scheduler")
+    apart = configuration(separate="kai-scheduler")
     async with (
         cluster_with_crds() as grove,
-        operator(grove, configuration=settings, factories=FACTORIES),
-        backend(grove, "kai", settings),
+        operating(grove, configuration=apart),
+        backend(grove, "kai", configuration=apart),
     ):
         await grove.apply(example("simple"))
         await grove.settle()

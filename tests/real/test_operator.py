@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ apiVersion: operator.config.grove.io/v1alpha1
 kind: OperatorConfiguration
 server: {healthProbes: {enable: false}}
 """
+APART = CONFIGURATION + "scheduler: {profiles: [{name: default-scheduler, separate: true}]}\n"
 
 
 @pytest.fixture(scope="module")
@@ -31,25 +33,38 @@ def control_plane(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]
     yield from started(request, k8s, scheduler="default", nodes=6)
 
 
-@pytest.fixture
-def operator(control_plane: Cluster, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Running, with Grove's kinds and the permissions of deploy/operator.yaml."""
+@pytest.fixture(scope="module")
+def installed(control_plane: Cluster) -> Cluster:
+    """With Grove's kinds and the permissions of deploy/operator.yaml."""
     crds = subprocess.run([GROVE, "crds"], check=True, capture_output=True, text=True).stdout
     control_plane.kubectl("apply", "--server-side", "-f", "-", stdin=crds)
     control_plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     control_plane.kubectl("apply", "-f", str(ROOT / "deploy" / "operator.yaml"))
-    config = tmp_path / "config.yaml"
-    config.write_text(CONFIGURATION)
-    command = [str(GROVE), "operator", "--config", str(config)]
-    command += ["--kubeconfig", str(control_plane.kubeconfig("operator"))]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log)
+    return control_plane
+
+
+@pytest.fixture
+def operator(installed: Cluster, tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with running(installed, tmp_path, CONFIGURATION, "operator") as process:
+        yield process
+
+
+@contextmanager
+def running(
+    cluster: Cluster, folder: Path, configuration: str, *command: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A command of Grove, ended at the end, with the rights of the operator."""
+    config, log = folder / f"{command[0]}.yaml", folder / f"{command[0]}.log"
+    config.write_text(configuration)
+    where = ["--config", str(config), "--kubeconfig", str(cluster.kubeconfig("operator"))]
+    with log.open("wb") as file:
+        process = subprocess.Popen([str(GROVE), *command, *where], stderr=file)
         try:
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
-    said = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines() if line.startswith("{")]
+    said = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     refused = [s for s in said if "403" in str(s.get("error", ""))]
     assert refused == [], "it lacks a permission"
 
@@ -104,6 +119,25 @@ def test_a_set_lives_its_whole_life(control_plane: Cluster, operator: subprocess
             "wait", "--for=delete", kind, "-l", "app.kubernetes.io/part-of=llama", "--timeout=60s"
         )
     assert get(cluster, "pods") == []
+
+
+def test_a_backend_in_a_process_of_its_own_is_waited_for_and_may_restart(
+    installed: Cluster, tmp_path: Path
+) -> None:
+    cluster, alone = installed, ("backend", "--only", "default")
+    with running(cluster, tmp_path, APART, "operator"):
+        cluster.kubectl("apply", "-f", str(ROOT / "examples" / "simple.yaml"))
+        for name in ("train-0", "train-1"):
+            cluster.kubectl("wait", "--for=create", f"podgang/{name}", "--timeout=60s")
+        with running(cluster, tmp_path, APART, *alone):
+            cluster.kubectl("wait", "--for=condition=BackendSynced", "podgang", "--all", "--timeout=60s")
+        with running(cluster, tmp_path, APART, *alone):
+            wait_for_gangs(cluster, "train-0", "train-1")
+            cluster.kubectl("scale", "pcs/train", "--replicas=3")
+            wait_for_gangs(cluster, "train-2")
+            assert len(get(cluster, "pods")) == 12
+            cluster.kubectl("delete", "pcs/train", "--timeout=120s")
+            cluster.kubectl("wait", "--for=delete", "podgangs", "--all", "--timeout=60s")
 
 
 def test_a_second_look_at_a_set_changes_nothing(

@@ -44,7 +44,7 @@ from grove.schedulers.backend import (
     dialect_of,
     faculty,
 )
-from grove.schedulers.registry import serves
+from grove.schedulers.registry import Registry, serves
 
 log = structlog.get_logger(__name__)
 
@@ -61,9 +61,13 @@ class Synced:
 
 
 class Backends:
-    """The backends that run in this process, with a cache of what each of their kinds has in the cluster."""
+    """The backends that run in this process, with a cache of what each of their kinds has in the cluster.
 
-    def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
+    `registry` has all that are enabled, wherever they run.
+    """
+
+    def __init__(self, manager: Manager, backends: Iterable[Backend], registry: Registry) -> None:
+        self._registry = registry
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
@@ -151,12 +155,18 @@ class Backends:
                 f"{labels.GUARANTEE_BEST_EFFORT}",
             )
         kept_as_is = [text for o in wanted if (text := await self._ensure(gang, o, bool(pods)))]
-        await self._prune(gang, backend, wanted, pods)
+        await self._prune(gang, wanted, list(self._objects), pods, sure_of=backend.kinds)
         weaker = "; ".join([t for t in (shortfall, *kept_as_is) if t])
         if weaker:
             return Synced(True, Reason.WEAKER_THAN_ASKED, weaker)
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
         return Synced(True, Reason.BACKEND_IN_SYNC, names or f"the backend {backend.name} needs no object")
+
+    async def leave(self, gang: PodGang, pods: Sequence[Pod]) -> None:
+        """Removes what was made here for a gang that now belongs to a backend elsewhere."""
+        owner = self._registry.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
+        elsewhere = owner.kinds if owner is not None else ()
+        await self._prune(gang, (), [k for k in self._objects if k not in elsewhere], pods)
 
     def observe(self, gang: PodGang, pods: Sequence[Pod]) -> Observation:
         """What the scheduler says about a gang: in its own objects, or if it has none to say it in, about its pods.
@@ -230,18 +240,25 @@ class Backends:
             return await ensure()
 
     async def _prune(
-        self, gang: PodGang, backend: Backend, wanted: Sequence[SchedulerObject], pods: Sequence[Pod]
+        self,
+        gang: PodGang,
+        wanted: Sequence[SchedulerObject],
+        kinds: Sequence[ObjectKind],
+        pods: Sequence[Pod],
+        sure_of: Sequence[ObjectKind] = (),
     ) -> None:
         """Removes objects of this gang that are no longer wanted, dependents first.
 
-        Those of a backend that the gang had before go when it has no pods of that one any more.
+        Kinds that it is not sure of may be those of a backend that the gang had before: its objects go when the gang
+        has no pods of that one any more.
         """
         kept = {(o.kind, o.name) for o in wanted}
-        for kind, informer in reversed(self._objects.items()):
+        for kind in reversed(kinds):
+            informer = self._objects[kind]
             for found in informer.cache.by_index("owner", uid_of(gang)):
                 if (kind, found.metadata.name) in kept or found.metadata.deletion_timestamp is not None:
                     continue
-                if kind in backend.kinds or not self._is_used(kind, pods):
+                if kind in sure_of or not self._is_used(kind, pods):
                     await informer.objects.delete(key_of(found), uid=uid_of(found))
 
     def _is_used(self, kind: ObjectKind, pods: Sequence[Pod]) -> bool:

@@ -99,6 +99,8 @@ class GangController:
             if self._backends.here(gang) is not None
             else None
         )
+        if self._backends.here(gang) is None:
+            await self._backends.leave(gang, _all(pods))
         status = self._status(gang, pods, init, synced)
         wait = await self._write_status(gang, status)
         if synced is not None and synced.error is not None:

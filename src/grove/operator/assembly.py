@@ -56,9 +56,11 @@ class Process:
         self.controllers: list[Controller[Any]] = []
         self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
-    def translate(self, backends: Sequence[Backend], cliques: Informer[PodClique] | None = None) -> None:
+    def translate(
+        self, backends: Sequence[Backend], registry: Registry, cliques: Informer[PodClique] | None = None
+    ) -> None:
         """Adds what keeps schedulers' own objects; with `cliques`, and what initializes gangs."""
-        gangs = GangController(self.world, Backends(self.manager, backends), cliques)
+        gangs = GangController(self.world, Backends(self.manager, backends, registry), cliques)
         queue = gangs.controller()
         self.controllers.append(queue)
         self._watching.append(lambda: gangs.follow_cluster(queue))
@@ -110,7 +112,7 @@ class Operator(Process):
             ScalingGroupController(self.world, shapes).controller(),
             CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
         ]
-        self.translate(registry.local, self.world.cliques)
+        self.translate(registry.local, registry, self.world.cliques)
         topologies = TopologyController(self.world, self.manager, registry.backends)
         queue = topologies.controller()
         self.controllers.append(queue)
@@ -121,11 +123,16 @@ class BackendProcess(Process):
     """One backend on its own: it keeps its scheduler's objects and says on each PodGang that it does."""
 
     def __init__(
-        self, client: Client, configuration: OperatorConfiguration, backend: Backend, **settings: Any
+        self,
+        client: Client,
+        configuration: OperatorConfiguration,
+        registry: Registry,
+        backend: Backend,
+        **settings: Any,
     ) -> None:
         super().__init__(client, **settings)
         self.world = make_gang_world(self.manager, configuration, self.recorder, self.now, [backend])
-        self.translate([backend])
+        self.translate([backend], registry)
 
 
 async def discover(client: Client) -> list[ResourceType]:

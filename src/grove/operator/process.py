@@ -129,7 +129,9 @@ class Runner:
         if backend is None:
             known = ", ".join(b.name for b in registry.backends)
             raise ConfigurationError(f"there is no enabled backend {self._only!r}; enabled are: {known}")
-        return BackendProcess(client, configuration, backend, instance=self._instance, elector=elector)
+        return BackendProcess(
+            client, configuration, registry, backend, instance=self._instance, elector=elector
+        )
 
     async def _changed(self, current: OperatorConfiguration) -> OperatorConfiguration:
         """Waits for another configuration that can be used, and returns it."""

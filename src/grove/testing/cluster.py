@@ -15,7 +15,7 @@ import orjson
 from grove.api import yaml
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
-from grove.operator.assembly import Operator, discover
+from grove.operator.assembly import BackendProcess, Operator, discover
 from grove.runtime.transport import Request, Transport
 from grove.sandbox.apiserver import Write
 from grove.sandbox.cluster import CRDS, Cluster
@@ -170,6 +170,30 @@ async def operator(
         now=grove.cluster.now,
         chance=random.Random(seed),
     )
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(made.run(stop))
+        yield made
+        stop.set()
+        await running
+
+
+@asynccontextmanager
+async def backend_alone(
+    grove: Grove,
+    name: str,
+    *,
+    configuration: OperatorConfiguration,
+    factories: Mapping[str, Factory] | None = None,
+    through: Callable[[Transport], Transport] | None = None,
+) -> AsyncIterator[BackendProcess]:
+    """A backend in a process of its own, beside an operator whose configuration says that it is separate."""
+    registry = Registry(configuration.scheduler, factories or {"default": Kubernetes})
+    backend = registry.get(name)
+    assert backend is not None, f"{name} is not enabled"
+    transport = through(grove.cluster.server) if through else None
+    client = grove.cluster.client(f"grove-backend-{name}", transport)
+    made = BackendProcess(client, configuration, registry, backend, now=grove.cluster.now)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(made.run(stop))

@@ -11,7 +11,7 @@ two observers: no gate opens early, and none before the scheduler's objects exis
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, ClassVar
 
 import msgspec
@@ -28,7 +28,7 @@ from grove.schedulers.backend import Backend, ObjectKind
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.testing.bystander import Bystander
-from grove.testing.cluster import Grove, Json, RefusedError, cluster_with_crds, operator
+from grove.testing.cluster import Grove, Json, RefusedError, backend_alone, cluster_with_crds, operator
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
@@ -61,6 +61,9 @@ class BackendFlow:
 
     cluster: ClassVar[Mapping[str, Any]] = {}
     """For `grove.sandbox.cluster.Cluster`, such as the release of Kubernetes."""
+
+    separate: ClassVar[bool] = False
+    """Whether the backend runs in a process of its own, beside the operator."""
 
     queue_tag: ClassVar[tuple[str, str] | None] = None
     """How a set names the queue that its objects are in, `("labels", key)` or `("annotations", key)`; None if the
@@ -373,26 +376,30 @@ class BackendFlow:
                 await grove.cluster.create(path, obj)
             yield grove
 
-    def operator(self, grove: Grove, **more: Any) -> Any:
+    @asynccontextmanager
+    async def operator(self, grove: Grove, seed: int = 0, **more: Any) -> AsyncIterator[None]:
         backend = self.backend()
         profile = SchedulerProfile(
-            name=backend.scheduler_name, config=msgspec.Raw(msgspec.json.encode(dict(self.settings)))
+            name=backend.scheduler_name,
+            config=msgspec.Raw(msgspec.json.encode(dict(self.settings))),
+            separate=self.separate,
         )
-        return operator(
-            grove,
-            configuration=OperatorConfiguration(
-                scheduler=Schedulers(
-                    profiles=[profile, SchedulerProfile(name=Bystander.scheduler_name)],
-                    default_profile_name=backend.scheduler_name,
-                )
-            ),
-            factories={
-                "default": Kubernetes,
-                backend.name: type(self).factory,
-                Bystander.name: Bystander,
-            },
-            **more,
+        more["configuration"] = OperatorConfiguration(
+            scheduler=Schedulers(
+                profiles=[profile, SchedulerProfile(name=Bystander.scheduler_name)],
+                default_profile_name=backend.scheduler_name,
+            )
         )
+        more["factories"] = {
+            "default": Kubernetes,
+            backend.name: type(self).factory,
+            Bystander.name: Bystander,
+        }
+        async with AsyncExitStack() as processes:
+            if self.separate:
+                await processes.enter_async_context(backend_alone(grove, backend.name, **more))
+            await processes.enter_async_context(operator(grove, seed=seed, **more))
+            yield
 
     def set_of(self, *cliques: Json, name: str = "demo", backend: str = "", **template: Any) -> Json:
         annotations = {labels.SCHEDULER_BACKEND: backend} if backend else {}

@@ -1,4 +1,4 @@
-"""The rights in deploy/operator.yaml, beside what the backends say that they read and write."""
+"""The rights in deploy/, beside what the backends say that they read and write."""
 
 from pathlib import Path
 
@@ -8,20 +8,27 @@ import yaml
 from grove.schedulers.backend import Backend, ObjectKind, Reads, Topologies
 from grove.schedulers.registry import installed
 
-DEPLOY = Path(__file__).parents[3] / "deploy" / "operator.yaml"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 READ = {"get", "list", "watch"}
 WRITE = {"create", "delete", "patch", "update"}
 BACKENDS = {name: factory({}) for name, factory in installed().items()}
 
 
-def allowed(kind: ObjectKind) -> set[str]:
-    (role,) = (d for d in yaml.safe_load_all(DEPLOY.read_text()) if d["kind"] == "ClusterRole")
+def rights(file: str = "operator.yaml") -> set[tuple[str, str, str]]:
+    """Group, resource and verb."""
+    documents = yaml.safe_load_all((DEPLOY / file).read_text())
+    (role,) = (d for d in documents if d["kind"] == "ClusterRole")
     return {
-        verb
+        (group, resource, verb)
         for rule in role["rules"]
-        if kind.group in rule["apiGroups"] and kind.plural in rule["resources"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
         for verb in rule["verbs"]
     }
+
+
+def allowed(kind: ObjectKind, file: str = "operator.yaml") -> set[str]:
+    return {verb for group, resource, verb in rights(file) if (group, resource) == (kind.group, kind.plural)}
 
 
 def made(backend: Backend) -> list[ObjectKind]:
@@ -38,3 +45,14 @@ def test_the_operator_may_write_every_kind_that_a_backend_makes(backend: Backend
 def test_the_operator_may_read_every_kind_that_a_backend_looks_up(backend: Backend) -> None:
     for kind in backend.reads if isinstance(backend, Reads) else ():
         assert allowed(kind) >= READ, kind
+
+
+def test_a_backend_alone_may_do_what_it_must_and_nothing_that_the_operator_may_not() -> None:
+    kai = BACKENDS["kai"]
+    for kind in kai.kinds:
+        assert allowed(kind, "backend.yaml") >= READ | WRITE, kind
+    for kind in kai.reads if isinstance(kai, Reads) else ():
+        assert allowed(kind, "backend.yaml") >= READ, kind
+    alone = rights("backend.yaml")
+    assert alone < rights()
+    assert {r for r in alone if r[1] in ("pods", "podgangs") and r[2] not in READ} == set()
