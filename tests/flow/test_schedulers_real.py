@@ -1,13 +1,14 @@
 """The simulated schedulers agree with the real ones: the same gangs, right and wrong, end with the same pods bound.
 
-Each case has a namespace and nodes of its own, so that all run side by side on one real control plane; what is bound
-after a while is compared with what the simulated scheduler bound in the embedded cluster.
+Each case has a namespace and nodes of its own, so that all run side by side on one real control plane. What the
+simulated scheduler bound in the embedded cluster, the real one must come to, and keep to for a while.
 """
 
 import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,8 +34,11 @@ from tests.flow.scheduler_gangs import (
     on_one_rack,
 )
 
-# Long enough for a scheduler to make a mistake, and to get over its back-off.
+# Long enough for a scheduler to make a mistake, and to get over its back-off; and what it may take on a busy machine.
 A_WHILE = 20.0
+PATIENCE = 120.0
+# koord-scheduler leaves it to chance whether it tries a member beyond the minimum; Grove makes none.
+LEFT_TO_CHANCE = {"koordinator": ("surplus", "surplus-gated")}
 SIMULATED = {
     ("default", "1.35"): "kube-1.35",
     ("default", "1.36"): "kube-1.36",
@@ -122,6 +126,8 @@ def written(case: Case, title: str) -> Written:
     }
     unique['"yunikorn.apache.org/app-id": "g"'] = f'"yunikorn.apache.org/app-id": "{title}"'
     unique["default/g-"] = f"{title}/g-"
+    # YuniKorn's placeholders go where their group says, not where its pods do.
+    unique[r"\"minMember\""] = rf"\"nodeSelector\": {{\"case\": \"{title}\"}}, \"minMember\""
 
     def own(obj: Any) -> Any:
         text = json.dumps(obj)
@@ -163,7 +169,7 @@ async def session(control_plane: Cluster) -> AsyncIterator[aiohttp.ClientSession
         yield made
 
 
-async def bound_really(session: aiohttp.ClientSession, case: Written) -> dict[str, int]:
+async def create_really(session: aiohttp.ClientSession, case: Written) -> None:
     async def create(path: str, obj: Json) -> None:
         async with session.post(path, json=obj) as answer:
             assert answer.status == 201, await answer.text()
@@ -175,13 +181,16 @@ async def bound_really(session: aiohttp.ClientSession, case: Written) -> dict[st
         await create("/api/v1/nodes", manifest)
     for path, obj in case.objects:
         await create(path, obj)
-    pods = f"/api/v1/namespaces/{case.namespace}/pods"
     for manifest in case.pods:
-        await create(pods, manifest)
-    await asyncio.sleep(A_WHILE)
-    async with session.get(pods) as answer:
+        await create(f"/api/v1/namespaces/{case.namespace}/pods", manifest)
+
+
+async def bound_really(session: aiohttp.ClientSession) -> dict[str, dict[str, int]]:
+    """By namespace."""
+    async with session.get("/api/v1/pods") as answer:
         found = (await answer.json())["items"]
-    return roles(found)
+    spaces = {p["metadata"]["namespace"] for p in found}
+    return {space: roles([p for p in found if p["metadata"]["namespace"] == space]) for space in spaces}
 
 
 async def bound_in_simulation(name: str, case: Written) -> dict[str, int]:
@@ -212,8 +221,22 @@ async def test_the_simulated_scheduler_agrees_with_the_real_one(
     name = SIMULATED.get(scheduler) or SIMULATED[scheduler, k8s]
     expected = await asyncio.to_thread(_in_virtual_time, name)
     wanted = {title: written(case, title) for title, case in cases(name).items()}
-    results = await asyncio.gather(*(bound_really(session, case) for case in wanted.values()))
-    assert dict(zip(wanted, results, strict=True)) == expected
+    await asyncio.gather(*(create_really(session, case) for case in wanted.values()))
+
+    async def agrees() -> bool:
+        found = await bound_really(session)
+        chance = LEFT_TO_CHANCE.get(scheduler, ())
+        return all(
+            found[title] == bound or (title in chance and Counter(found[title]) <= Counter(bound))
+            for title, bound in expected.items()
+        )
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE):
+            while not await agrees():  # noqa: ASYNC110 the cluster is another process
+                await asyncio.sleep(0.5)
+    await asyncio.sleep(A_WHILE)
+    assert await agrees(), f"{await bound_really(session)} is not {expected}"
 
 
 def _in_virtual_time(name: str) -> dict[str, dict[str, int]]:

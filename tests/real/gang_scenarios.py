@@ -21,6 +21,7 @@ from grove_testbed.fixtures import started
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
+from grove.api.crds import all_crds
 from grove.runtime.client import Client
 from grove.sandbox.nodes import node
 from grove.schedulers.kube import Kubernetes
@@ -36,6 +37,8 @@ PATIENCE = 90.0
 SMALL, CROWD = 4, 10
 POOL = "example.com/pool"
 RACK = "example.com/rack"
+SETS = "podcliquesets.v1alpha1.grove.io"
+GANGS = "podgangs.v1alpha1.scheduler.grove.io"
 
 numbers = itertools.count()
 
@@ -60,7 +63,6 @@ class Space:
         self.cluster = cluster
         self.namespace = namespace
         self.admin = Admin(cluster)
-        self._versions: dict[str, str] = {"": "/api/v1"}
 
     async def kubectl(self, *arguments: str, body: Json | None = None) -> str:
         stdin = json.dumps(body) if body is not None else None
@@ -77,12 +79,10 @@ class Space:
         await self.kubectl("patch", what, "--type=merge", f"--patch={json.dumps(change)}")
 
     async def list(self, kind: str) -> list[Json]:
-        """All objects of `plural.group`."""
-        plural, _, group = kind.partition(".")
-        if group not in self._versions:
-            served = await self.admin.call("GET", f"/apis/{group}")
-            self._versions[group] = f"/apis/{served['preferredVersion']['groupVersion']}"
-        path = f"{self._versions[group]}/namespaces/{self.namespace}/{plural}"
+        """All objects of PLURAL, or of PLURAL.VERSION.GROUP; kubectl knows it by the same name."""
+        plural, *rest = kind.split(".", 2)
+        api = f"/apis/{rest[1]}/{rest[0]}" if rest else "/api/v1"
+        path = f"{api}/namespaces/{self.namespace}/{plural}"
         return list((await self.admin.call("GET", path))["items"])
 
     async def bound(self) -> Counter[str]:
@@ -94,7 +94,7 @@ class Space:
         )
 
     async def condition(self, gang: str, kind: str) -> Json:
-        for found in await self.list("podgangs.scheduler.grove.io"):
+        for found in await self.list(GANGS):
             if found["metadata"]["name"] == gang:
                 for said in found.get("status", {}).get("conditions", []):
                     if said["type"] == kind:
@@ -104,12 +104,12 @@ class Space:
     async def until(self, what: str, holds: Callable[[], Awaitable[Any]], patience: float = PATIENCE) -> None:
         try:
             async with asyncio.timeout(patience):
-                while not await holds():  # noqa: ASYNC110 what kubectl shows has no event
-                    await asyncio.sleep(0.3)
+                while not await holds():  # noqa: ASYNC110 the cluster is another process
+                    await asyncio.sleep(0.2)
         except TimeoutError:
             waiting = [
                 f"{g['metadata']['name']}: {c['type']} {c['status']} {c['reason']}: {c['message']}"
-                for g in await self.list("podgangs.scheduler.grove.io")
+                for g in await self.list(GANGS)
                 for c in g.get("status", {}).get("conditions", [])
                 if g["status"]["phase"] != "Running"
             ]
@@ -164,7 +164,12 @@ class GangScenarios:
             for i in range(CROWD)
         ]
         for cluster in started(
-            request, k8s, scheduler=cls.scheduler, nodes=nodes, skip_admission=("ServiceAccount",)
+            request,
+            k8s,
+            definitions=all_crds(),
+            scheduler=cls.scheduler,
+            nodes=nodes,
+            skip_admission=("ServiceAccount",),
         ):
             install(cluster, cls.binding(), *cls.topology())
             yield cluster
@@ -234,7 +239,7 @@ class GangScenarios:
         await space.until_bound(demo_0=4)
 
         async def runs() -> bool:
-            (gang,) = await space.list("podgangs.scheduler.grove.io")
+            (gang,) = await space.list(GANGS)
             return bool(gang["status"]["phase"] == "Running")
 
         await space.until("the gang runs", runs)

@@ -15,11 +15,11 @@ import yaml
 from grove_testbed.cluster import Cluster
 
 from grove.api.config import OperatorConfiguration
-from grove.api.crds import all_crds
 from grove.operator.assembly import Operator, discover
 from grove.runtime.client import Client
 from grove.runtime.http import HttpTransport
 from grove.runtime.kubeconfig import find_cluster
+from grove.runtime.requests import Call
 from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.schedulers.registry import Factory, Registry
 
@@ -30,17 +30,10 @@ RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "R
 
 
 def install(cluster: Cluster, *objects: Json) -> None:
-    """Grove's kinds, the operator's rights, and then the objects."""
+    """The operator's rights, and further objects. Grove's kinds are there since the cluster started."""
     documents = yaml.safe_load_all((ROOT / "deploy" / "operator.yaml").read_text())
     rights = [d for d in documents if d["kind"] in RIGHTS]
-    apply(cluster, [*all_crds(), *rights])
-    cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    if objects:
-        apply(cluster, list(objects))
-
-
-def apply(cluster: Cluster, objects: list[Json]) -> None:
-    body = {"apiVersion": "v1", "kind": "List", "items": objects}
+    body = {"apiVersion": "v1", "kind": "List", "items": [*rights, *objects]}
     cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(body))
 
 
@@ -93,17 +86,16 @@ class Admin:
     """Somebody who may do everything, in the test's own process."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._transport = HttpTransport(find_cluster(str(cluster.kubeconfig("admin"))))
+        transport = HttpTransport(find_cluster(str(cluster.kubeconfig("admin"))))
+        self._client = Client(transport, field_manager="admin")
 
     async def call(
         self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
     ) -> Json:
         headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
         request = Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
-        answer = await self._transport.send(request)
-        found: Json = orjson.loads(answer.body)
-        assert answer.status < 300, f"{method} {path}: {found.get('message')}"
+        found: Json = orjson.loads((await self._client.send(Call(request, method, path))).body)
         return found
 
     async def close(self) -> None:
-        await self._transport.close()
+        await self._client.close()

@@ -17,7 +17,7 @@ class TestKai(GangScenarios):
     scheduler = "kai"
     scheduler_name = "kai-scheduler"
     factory: ClassVar[Factory] = Kai
-    groups = "podgroups.scheduling.run.ai"
+    groups = "podgroups.v2alpha2.scheduling.run.ai"
     queues = "queues.scheduling.run.ai"
     queue_tag = ("labels", "kai.scheduler/queue")
 

@@ -9,7 +9,7 @@ import pytest
 
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.registry import Factory
-from tests.real.gang_scenarios import GangScenarios, Json, Space, clique
+from tests.real.gang_scenarios import SETS, GangScenarios, Json, Space, clique
 
 pytestmark = pytest.mark.scheduler("koordinator")
 
@@ -18,7 +18,7 @@ class TestKoordinator(GangScenarios):
     scheduler = "koordinator"
     scheduler_name = "koord-scheduler"
     factory: ClassVar[Factory] = Koordinator
-    groups = "podgroups.scheduling.sigs.k8s.io"
+    groups = "podgroups.v1alpha1.scheduling.sigs.k8s.io"
     queue_tag = ("labels", "quota.scheduling.koordinator.sh/name")
     settings: ClassVar[Json] = {"networkTopology": "managed"}
 
@@ -42,7 +42,7 @@ class TestKoordinator(GangScenarios):
         await space.create(self.set_of(clique("worker", 3, **near), clique("router", 1)))
 
         async def refused() -> bool:
-            (found,) = await space.list("podcliquesets.grove.io")
+            (found,) = await space.list(SETS)
             return "whole gangs" in str(found.get("status", {}).get("conditions"))
 
         await space.until("the set says that it cannot be served", refused)

@@ -17,6 +17,7 @@ from grove_testbed.fixtures import started
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration
+from grove.api.crds import all_crds
 from grove.runtime.client import Client
 from grove.schedulers.kube import Kubernetes
 from tests.flow import kube_scenarios as scenarios
@@ -84,9 +85,8 @@ def plane(dialect: str, k8s: str, request: pytest.FixtureRequest) -> Iterator[Cl
     before = flags.GANGS[k8s]
     flags.GANGS[k8s] = SWITCHES.get(dialect, before)
     try:
-        for cluster in started(request, k8s, scheduler="default", nodes=NODES):
-            install(cluster, TOPOLOGY, *PRIORITY_CLASSES)
-            cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
+        for cluster in started(request, k8s, definitions=all_crds(), scheduler="default", nodes=NODES):
+            furnish(cluster)
             yield cluster
     finally:
         flags.GANGS[k8s] = before
@@ -122,6 +122,11 @@ async def working(plane: Cluster, dialect: str) -> AsyncIterator[RealLab]:
             yield lab
         finally:
             await lab.close()
+
+
+def furnish(plane: Cluster) -> None:
+    install(plane, TOPOLOGY, *PRIORITY_CLASSES)
+    plane.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
 
 
 @within(*GANGED)

@@ -10,9 +10,10 @@ from grove_testbed.build import NotBuiltError
 from grove_testbed.cluster import Cluster
 from grove_testbed.results import note_use
 
+from grove.api.crds import all_crds
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, SETS
-from tests.real.test_kube_gangs import RealLab, working
+from tests.real.test_kube_gangs import RealLab, furnish, working
 
 pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(900)]
 
@@ -23,8 +24,9 @@ async def test_gangs_outlive_the_upgrade_of_the_control_plane(
     if k8s != "1.37":
         pytest.skip("about the step from 1.36 to 1.37")
     try:
-        with Cluster.start("1.36", scheduler="default", nodes=NODES) as plane:
+        with Cluster.start("1.36", definitions=all_crds(), scheduler="default", nodes=NODES) as plane:
             note_use(request, plane)
+            furnish(plane)
             async with working(plane, "PodGroupV1alpha2") as lab:
                 await lab.call("POST", SETS, scenarios.a_set("old", {"a": (2, 2), "b": (1, 1)}))
                 await lab.until(lambda: scenarios.bound(lab, "old", 3))

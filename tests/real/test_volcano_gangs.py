@@ -17,7 +17,7 @@ class TestVolcano(GangScenarios):
     scheduler = "volcano"
     scheduler_name = "volcano"
     factory: ClassVar[Factory] = Volcano
-    groups = "podgroups.scheduling.volcano.sh"
+    groups = "podgroups.v1beta1.scheduling.volcano.sh"
     queues = "queues.scheduling.volcano.sh"
     queue_tag = ("annotations", "scheduling.grove.io/volcano-queue")
     # Volcano 1.14 prefers near nodes pod by pod: the first pod may start in a rack that is too small.

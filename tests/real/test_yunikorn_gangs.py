@@ -9,7 +9,7 @@ import pytest
 
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import PARAMETERS, YuniKorn
-from tests.real.gang_scenarios import GangScenarios, Json, Space, clique
+from tests.real.gang_scenarios import GANGS, SETS, GangScenarios, Json, Space, clique
 
 pytestmark = pytest.mark.scheduler("yunikorn")
 
@@ -34,7 +34,7 @@ class TestYuniKorn(GangScenarios):
     scheduler_name = "yunikorn"
     factory: ClassVar[Factory] = YuniKorn
     # It has no objects of its own: those that must go with a gang are the gang itself.
-    groups = "podgangs.scheduler.grove.io"
+    groups = GANGS
     queue_tag = ("labels", "yunikorn.apache.org/queue")
     keeps_preferences = False
     settings: ClassVar[Json] = {"placeholderTimeoutInSeconds": 60}
@@ -97,7 +97,7 @@ class TestYuniKorn(GangScenarios):
         await space.create(self.set_of(clique("worker", 2), queue="root.nowhere"))
 
         async def missed() -> bool:
-            [pcs] = await space.list("podcliquesets.grove.io")
+            [pcs] = await space.list(SETS)
             said = pcs.get("status", {}).get("conditions", ())
             return ("Running", "QueueMissing") in [(c["type"], c["reason"]) for c in said]
 
@@ -111,7 +111,7 @@ class TestYuniKorn(GangScenarios):
         await space.create(self.set_of(clique("worker", 2), **near))
 
         async def refused() -> bool:
-            (found,) = await space.list("podcliquesets.grove.io")
+            (found,) = await space.list(SETS)
             return "knows no topology" in str(found.get("status", {}).get("conditions"))
 
         await space.until("the set says that it cannot be served", refused)
