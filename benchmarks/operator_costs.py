@@ -98,7 +98,8 @@ class Result:
 
     @property
     def reads(self) -> int:
-        return sum(n for what, n in self.counts.items() if what.startswith("GET"))
+        """Of objects. Whether kinds that are not served have come meanwhile is asked once a minute besides."""
+        return sum(n for what, n in self.counts.items() if what.startswith("GET") and " apis" not in what)
 
     def _written(self, *, of: tuple[str, ...] = (), but: tuple[str, ...] = ()) -> int:
         found = 0
