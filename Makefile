@@ -38,7 +38,7 @@ unit: $(STAMP)
 K8S ?= 1.37
 e2e: $(STAMP)  ## the same truths on a real Kubernetes: make e2e [K8S=1.35|1.36|1.37] [SCHEDULER=default|kai|...]
 	$(BIN)/grove-testbed build --k8s $(K8S) $(if $(SCHEDULER),control-plane $(filter-out default,$(SCHEDULER)))
-	$(BIN)/pytest -q -m real --k8s $(K8S) $(addprefix --scheduler=,$(SCHEDULER)) $(SIDE_BY_SIDE) --timeout 600 $(ARGS)
+	$(BIN)/pytest -q -m real --k8s $(K8S) $(addprefix --scheduler=,$(SCHEDULER)) $(SIDE_BY_SIDE) $(if $(RECORD),--record) --timeout 600 $(ARGS)
 
 # A cluster waits more than it works. Tests that share one stay on the same worker.
 SIDE_BY_SIDE := -n 3 --dist loadgroup --no-loadscope-reorder
@@ -49,8 +49,9 @@ e2e-all: $(STAMP)  ## on every release of Kubernetes that is supported
 bench: $(STAMP)  ## costs, as counts and as ratios measured side by side
 	for b in decode pods runtime_costs operator_costs "operator_costs --real"; do $(BIN)/python -m benchmarks.$$b || exit 1; done
 
-docs: $(STAMP)  ## write the CRDs and the reference page from the models
+docs: $(STAMP)  ## write the CRDs, the reference page and the table of schedulers
 	$(BIN)/python -m grove.api .
+	$(BIN)/python -m grove.schedulers .
 
 format: $(STAMP)  ## put the code into house style
 	$(BIN)/ruff check --fix-only .

@@ -4,6 +4,8 @@ import asyncio
 
 from hypothesis import settings
 
+pytest_plugins = ["tests.recording"]
+
 # The machine is shared and noisy: no test may fail for being slow.
 settings.register_profile("grove", deadline=None)
 settings.load_profile("grove")

@@ -72,6 +72,13 @@ async def test_a_gang(scenario: Scenario, dialect: str) -> None:
         await scenario(lab)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("dialect", [d for d in DIALECTS if d not in scenarios.HOLDING])
+@pytest.mark.parametrize("scenario", scenarios.WITHOUT_HOLDING, ids=lambda s: s.__name__)
+async def test_a_gang_that_holds_no_room(scenario: Scenario, dialect: str) -> None:
+    async with laboratory(dialect) as lab:
+        await scenario(lab)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("scenario", scenarios.WITH_TREES, ids=lambda s: s.__name__)
 async def test_a_gang_with_constraints_on_its_parts(scenario: Scenario) -> None:
     async with laboratory("CompositePodGroup") as lab:

@@ -11,22 +11,21 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, ClassVar
 
 import msgspec
 import pytest
 from grove_testbed.cluster import Cluster
-from grove_testbed.fixtures import started
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
-from grove.api.crds import all_crds
-from grove.runtime.client import Client
 from grove.sandbox.nodes import node
 from grove.schedulers.kube import Kubernetes
+from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
-from tests.real.operating import Admin, install, operator
+from tests.real.operating import Admin, backend_alone, operator, prepared
+from tests.recording import shows
 
 Json = dict[str, Any]
 
@@ -39,6 +38,16 @@ POOL = "example.com/pool"
 RACK = "example.com/rack"
 SETS = "podcliquesets.v1alpha1.grove.io"
 GANGS = "podgangs.v1alpha1.scheduler.grove.io"
+
+PRIORITY_CLASSES: list[Json] = [
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+    }
+    for name, value in (("urgent", 90), ("meek", 10))
+]
 
 numbers = itertools.count()
 
@@ -59,10 +68,25 @@ def clique(
 class Space:
     """A namespace of the cluster, with an operator that serves it."""
 
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
+    def __init__(
+        self, cluster: Cluster, namespace: str, operator: Callable[[], AbstractAsyncContextManager[Any]]
+    ) -> None:
         self.cluster = cluster
         self.namespace = namespace
         self.admin = Admin(cluster)
+        self._operator = operator
+        self._running: AsyncExitStack | None = None
+
+    async def start(self) -> None:
+        """The operator, unless it runs."""
+        if self._running is None:
+            self._running = AsyncExitStack()
+            await self._running.enter_async_context(self._operator())
+
+    async def stop(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            await running.aclose()
 
     async def kubectl(self, *arguments: str, body: Json | None = None) -> str:
         stdin = json.dumps(body) if body is not None else None
@@ -122,6 +146,15 @@ class Space:
 
         await self.until(f"bound are {counts}", so)
 
+    async def until_released(self, name: str, count: int) -> None:
+        """Until so many pods of a set have no gate."""
+
+        async def so() -> bool:
+            pods = [p for p in await self.list("pods") if p["metadata"]["name"].startswith(f"{name}-")]
+            return len([p for p in pods if not p["spec"].get("schedulingGates")]) == count
+
+        await self.until(f"{count} pods of {name} are released", so)
+
     async def stays_bound(self, **counts: int) -> None:
         wanted = {g.replace("_", "-"): n for g, n in counts.items() if n}
         for _ in range(int(A_WHILE)):
@@ -141,6 +174,10 @@ class GangScenarios:
     queue_tag: ClassVar[tuple[str, str]]
     settings: ClassVar[Json] = {}
     keeps_preferences: ClassVar[bool] = True
+    evicts_gangs: ClassVar[bool] = False
+    """Whether preemption takes whole gangs."""
+    moves: ClassVar[bool] = True
+    """Whether a gang that waits follows its set into another queue; else its pods must be made anew."""
 
     @classmethod
     def queue(cls, name: str, cpus: int | None = None) -> Json:
@@ -163,31 +200,28 @@ class GangScenarios:
             node(f"crowd-{i}", capacity={"cpu": "20"}, labels={POOL: "crowd", RACK: "far"})
             for i in range(CROWD)
         ]
-        for cluster in started(
-            request,
-            k8s,
-            definitions=all_crds(),
-            scheduler=cls.scheduler,
-            nodes=nodes,
-            skip_admission=("ServiceAccount",),
-        ):
-            install(cluster, cls.binding(), *cls.topology())
-            yield cluster
+        objects = [cls.binding(), *PRIORITY_CLASSES, *cls.topology()]
+        admission = ("ServiceAccount",)
+        yield from prepared(
+            request, k8s, *objects, scheduler=cls.scheduler, nodes=nodes, skip_admission=admission
+        )
 
     @pytest.fixture
     async def space(self, real_cluster: Cluster) -> AsyncIterator[Space]:
         namespace = f"space-{next(numbers)}"
         await asyncio.to_thread(real_cluster.kubectl, "create", "namespace", namespace)
-        async with self.operator(real_cluster):
-            space = Space(real_cluster, namespace)
-            try:
-                yield space
-            finally:
-                await space.kubectl("delete", "podcliquesets", "--all", "--wait=true", "--timeout=60s")
-                await space.kubectl("delete", "pods", "--all", "--timeout=60s")
-                await space.admin.close()
+        space = Space(real_cluster, namespace, lambda: operator(real_cluster, *self.configured()))
+        await space.start()
+        try:
+            yield space
+            await space.start()
+            await space.kubectl("delete", "podcliquesets", "--all", "--wait=true", "--timeout=60s")
+            await space.kubectl("delete", "pods", "--all", "--timeout=60s")
+        finally:
+            await space.stop()
+            await space.admin.close()
 
-    def operator(self, cluster: Cluster) -> AbstractAsyncContextManager[Client]:
+    def configured(self) -> tuple[OperatorConfiguration, dict[str, Factory]]:
         profile = SchedulerProfile(
             name=self.scheduler_name, config=msgspec.Raw(msgspec.json.encode(self.settings))
         )
@@ -195,8 +229,7 @@ class GangScenarios:
             scheduler=Schedulers(profiles=[profile], default_profile_name=self.scheduler_name),
             topology_aware_scheduling=TopologyAwareScheduling(enabled=True),
         )
-        factories: dict[str, Factory] = {"default": Kubernetes, self.scheduler: type(self).factory}
-        return operator(cluster, configuration, factories)
+        return configuration, {"default": Kubernetes, self.scheduler: type(self).factory}
 
     @staticmethod
     def binding() -> Json:
@@ -234,6 +267,10 @@ class GangScenarios:
         (found,) = await space.list(self.groups)
         return found
 
+    async def minimum(self, space: Space) -> int:
+        """How many pods the scheduler's objects ask for."""
+        return sum([int(g["spec"]["minMember"]) for g in await space.list(self.groups)])
+
     async def test_a_gang_that_fits_binds_whole(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
         await space.until_bound(demo_0=4)
@@ -244,6 +281,7 @@ class GangScenarios:
 
         await space.until("the gang runs", runs)
 
+    @shows(Promise.GANG)
     async def test_one_cpu_short_binds_nothing_and_freed_room_lets_it_through(self, space: Space) -> None:
         await space.create(self.filler("small-0"))
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
@@ -256,15 +294,26 @@ class GangScenarios:
         await space.kubectl("delete", "pod", "filler-small-0")
         await space.until_bound(demo_0=4)
 
+    @shows(Promise.FREE_ROOM)
+    async def test_a_gang_that_waits_holds_up_no_smaller_one(self, space: Space) -> None:
+        await space.create(self.filler("small-0"))
+        await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
+        await space.until_released("demo", 4)
+        await space.create(self.set_of(clique("worker", 3), name="less"))
+        await space.until_bound(less_0=3)
+
+    @shows(Promise.MINIMUM)
     async def test_a_gang_above_its_minimum_starts_with_the_minimum(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 6, minimum=2)))
         await space.until_bound(demo_0=4)
 
+    @shows(Promise.GANG)
     async def test_each_group_needs_its_own_minimum(self, space: Space) -> None:
         await space.create(self.set_of(clique("worker", 4, minimum=1), clique("whale", 1, cpu="2")))
         await asyncio.sleep(2)
         await space.stays_bound()
 
+    @shows(Promise.QUEUES)
     async def test_a_full_queue_holds_its_gangs_and_another_does_not(self, space: Space) -> None:
         await space.create(self.queue("narrow", cpus=1), self.queue("wide"))
         try:
@@ -274,6 +323,8 @@ class GangScenarios:
             await space.stays_bound(free_0=2)
             kind, key = self.queue_tag
             await space.patch("podcliqueset/held", {"metadata": {kind: {key: "wide"}}})
+            if not self.moves:
+                await space.kubectl("delete", "pods", "--selector=grove.io/podgang=held-0")
             await space.until_bound(free_0=2, held_0=2)
         finally:
             await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
@@ -294,6 +345,18 @@ class GangScenarios:
         await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
         await space.kubectl("delete", self.queues, "late")
 
+    @shows(Promise.PREEMPTION)
+    async def test_an_urgent_gang_takes_the_place_of_a_lesser_one(self, space: Space) -> None:
+        """Which goes as a whole, or loses single pods."""
+        await space.create(self.set_of(clique("worker", 4), name="meek", priorityClassName="meek"))
+        await space.until_bound(meek_0=4)
+        await space.create(self.set_of(clique("worker", 2), name="urgent", priorityClassName="urgent"))
+        left = 0 if self.evicts_gangs else 2
+        await space.until_bound(urgent_0=2, meek_0=left)
+        await space.stays_bound(urgent_0=2, meek_0=left)
+        await space.kubectl("delete", "podcliqueset", "urgent", "--timeout=60s")
+        await space.until_bound(meek_0=4)
+
     async def test_a_pod_that_is_lost_comes_back(self, space: Space) -> None:
         await space.create(self.set_of(clique("worker", 3)))
         await space.until_bound(demo_0=3)
@@ -302,11 +365,13 @@ class GangScenarios:
         await space.until_bound(demo_0=3)
         assert lost not in [p["metadata"]["name"] for p in await space.list("pods")]
 
+    @shows(Promise.AGAIN)
     async def test_a_gang_that_is_lost_as_a_whole_is_placed_as_a_whole(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
         await space.until_bound(demo_0=4)
         await space.create(self.filler("small-0"))
-        await space.kubectl("delete", "pods", "--selector=grove.io/podgang=demo-0", "--wait=false")
+        path = f"/api/v1/namespaces/{space.namespace}/pods"
+        await space.admin.call("DELETE", path, query={"labelSelector": f"{labels.POD_GANG}=demo-0"})
 
         async def four_new() -> bool:
             pods = [p for p in await space.list("pods") if labels.POD_GANG in p["metadata"]["labels"]]
@@ -347,6 +412,7 @@ class GangScenarios:
 
         await space.until("nothing is left", empty)
 
+    @shows(Promise.TOPOLOGY_REQUIRED)
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         await space.create(self.filler("small-0"))
         near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
@@ -355,6 +421,7 @@ class GangScenarios:
         nodes = {p["spec"]["nodeName"] for p in await space.list("pods")} - {"small-0"}
         assert nodes == {"small-2", "small-3"}
 
+    @shows(Promise.TOPOLOGY_PREFERRED)
     async def test_a_preferred_rack_is_kept_where_it_can_be_and_given_up_where_not(
         self, space: Space
     ) -> None:
@@ -377,12 +444,34 @@ class GangScenarios:
         await space.kubectl("scale", "podcliques.grove.io", "demo-0-worker", "--replicas=2")
         await space.until_bound(demo_0=2)
 
+    async def test_a_minimum_that_changes_reaches_the_scheduler_and_disturbs_no_pod(
+        self, real_cluster: Cluster, space: Space
+    ) -> None:
+        """Sets cannot change it; others who write PodGangs can."""
+        await space.create(self.set_of(clique("worker", 3)))
+        await space.until_bound(demo_0=3)
+        before = {p["metadata"]["uid"] for p in await space.list("pods")}
+        await space.stop()
+        async with backend_alone(real_cluster, *self.configured(), self.scheduler):
+            for number in (2, 3):
+                (gang,) = await space.list(GANGS)
+                groups = [g | {"minReplicas": number} for g in gang["spec"]["podgroups"]]
+                await space.patch("podgang/demo-0", {"spec": {"podgroups": groups}})
+
+                async def followed(wanted: int = number) -> bool:
+                    return await self.minimum(space) == wanted
+
+                await space.until(f"the minimum is {number}", followed)
+            await space.stays_bound(demo_0=3)
+        assert {p["metadata"]["uid"] for p in await space.list("pods")} == before
+
     async def test_a_rack_of_a_clique_that_is_too_small_binds_nothing(self, space: Space) -> None:
         near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
         await space.create(self.set_of(clique("worker", 3, **near), clique("router", 1)))
         await asyncio.sleep(2)
         await space.stays_bound()
 
+    @shows(Promise.GANG)
     async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
         self, space: Space
     ) -> None:

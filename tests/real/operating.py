@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 import yaml
 from grove_testbed.cluster import Cluster
+from grove_testbed.fixtures import started
 
 from grove.api.config import OperatorConfiguration
-from grove.operator.assembly import Operator, discover
+from grove.api.crds import all_crds
+from grove.operator.assembly import BackendProcess, Operator, Process, discover
 from grove.runtime.client import Client
 from grove.runtime.http import HttpTransport
 from grove.runtime.kubeconfig import find_cluster
@@ -29,12 +32,20 @@ ROOT = Path(__file__).parents[2]
 RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
-def install(cluster: Cluster, *objects: Json) -> None:
-    """The operator's rights, and further objects. Grove's kinds are there since the cluster started."""
+def prepared(request: pytest.FixtureRequest, k8s: str, *objects: Json, **options: Any) -> Iterator[Cluster]:
+    """The body of a cluster fixture: with Grove's kinds, the operator's rights, and the objects."""
+    for cluster in started(request, k8s, definitions=all_crds(), **options):
+        furnish(cluster, *objects)
+        yield cluster
+
+
+def furnish(cluster: Cluster, *objects: Json) -> None:
+    """Makes what a cluster with Grove's kinds still lacks: the operator's rights, and the objects."""
     documents = yaml.safe_load_all((ROOT / "deploy" / "operator.yaml").read_text())
-    rights = [d for d in documents if d["kind"] in RIGHTS]
-    body = {"apiVersion": "v1", "kind": "List", "items": [*rights, *objects]}
-    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(body))
+    items = [*(d for d in documents if d["kind"] in RIGHTS), *objects]
+    body = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    cluster.kubectl("create", "--filename=-", stdin=body)
+    cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
 
 
 @asynccontextmanager
@@ -42,20 +53,44 @@ async def operator(
     cluster: Cluster, configuration: OperatorConfiguration, factories: Mapping[str, Factory]
 ) -> AsyncIterator[Client]:
     """Running; gives its client. Ends in an error if it was ever refused something."""
+    registry = Registry(configuration.scheduler, factories)
+    async with _client(cluster) as client:
+        made = Operator(client, configuration, registry, served=await discover(client))
+        async with _running(made):
+            yield client
+
+
+@asynccontextmanager
+async def backend_alone(
+    cluster: Cluster, configuration: OperatorConfiguration, factories: Mapping[str, Factory], name: str
+) -> AsyncIterator[Client]:
+    """One backend as a process of its own, and no operator: nobody but the test writes PodGangs."""
+    registry = Registry(configuration.scheduler, factories)
+    backend = registry.get(name)
+    assert backend is not None
+    async with _client(cluster) as client, _running(BackendProcess(client, configuration, registry, backend)):
+        yield client
+
+
+@asynccontextmanager
+async def _client(cluster: Cluster) -> AsyncIterator[Client]:
     watched = Watched(HttpTransport(find_cluster(str(cluster.kubeconfig("operator")))))
     client = Client(watched, field_manager="grove-operator")
-    stop = asyncio.Event()
     try:
-        registry = Registry(configuration.scheduler, factories)
-        made = Operator(client, configuration, registry, served=await discover(client))
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(made.run(stop))
-            yield client
-            stop.set()
-            await running
+        yield client
     finally:
         await client.close()
-    assert watched.refused == [], "it lacks a permission"
+    assert not watched.refused, f"it lacks a permission: {watched.refused[:3]}"
+
+
+@asynccontextmanager
+async def _running(process: Process) -> AsyncIterator[None]:
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(process.run(stop))
+        yield
+        stop.set()
+        await running
 
 
 @dataclass
@@ -67,8 +102,8 @@ class Watched:
 
     async def send(self, request: Request) -> Response:
         answer = await self.inner.send(request)
-        # Where a namespace or an owner is going away, nobody may create.
-        if answer.status == 403 and b"being terminated" not in answer.body:
+        # Admission plugins forbid, too.
+        if answer.status == 403 and b" cannot " in answer.body:
             self.refused.append(f"{request.method} {request.path}: {answer.body.decode()}")
         return answer
 
@@ -90,10 +125,16 @@ class Admin:
         self._client = Client(transport, field_manager="admin")
 
     async def call(
-        self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        kind: str = "merge-patch+json",
+        query: Mapping[str, str] | None = None,
     ) -> Json:
         headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
-        request = Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
+        content = orjson.dumps(body) if body is not None else b""
+        request = Request(method, path, query or {}, headers, content)
         found: Json = orjson.loads((await self._client.send(Call(request, method, path))).body)
         return found
 

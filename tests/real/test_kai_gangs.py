@@ -8,7 +8,7 @@ import pytest
 
 from grove.schedulers.kai import Kai
 from grove.schedulers.registry import Factory
-from tests.real.gang_scenarios import GangScenarios, Json
+from tests.real.gang_scenarios import GangScenarios, Json, Space
 
 pytestmark = pytest.mark.scheduler("kai")
 
@@ -19,7 +19,11 @@ class TestKai(GangScenarios):
     factory: ClassVar[Factory] = Kai
     groups = "podgroups.v2alpha2.scheduling.run.ai"
     queues = "queues.scheduling.run.ai"
+    evicts_gangs = True
     queue_tag = ("labels", "kai.scheduler/queue")
+
+    async def minimum(self, space: Space) -> int:
+        return sum([s["minMember"] for s in (await self.group(space))["spec"]["subGroups"]])
 
     @classmethod
     def queue(cls, name: str, cpus: int | None = None) -> Json:

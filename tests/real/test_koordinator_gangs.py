@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -19,7 +19,10 @@ class TestKoordinator(GangScenarios):
     scheduler_name = "koord-scheduler"
     factory: ClassVar[Factory] = Koordinator
     groups = "podgroups.v1alpha1.scheduling.sigs.k8s.io"
+    queues = "elasticquotas.scheduling.sigs.k8s.io"
     queue_tag = ("labels", "quota.scheduling.koordinator.sh/name")
+    # A label of pods says the quota.
+    moves = False
     settings: ClassVar[Json] = {"networkTopology": "managed"}
 
     async def test_a_pod_beyond_the_minimum_does_not_keep_the_gang_from_its_place(self, space: Space) -> None:
@@ -48,6 +51,18 @@ class TestKoordinator(GangScenarios):
         await space.until("the set says that it cannot be served", refused)
         await space.stays_bound()
 
-    # It has quotas and no queues; the scheduler of the testbed has no quotas.
-    test_a_full_queue_holds_its_gangs_and_another_does_not: Any = None
-    test_a_queue_that_does_not_exist_is_named_and_its_arrival_heals: Any = None
+    @classmethod
+    def queue(cls, name: str, cpus: int | None = None) -> Json:
+        most = {"cpu": cpus or 1000, "memory": "1000Gi"}
+        return {
+            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1",
+            "kind": "ElasticQuota",
+            "metadata": {
+                "name": name,
+                "labels": {
+                    "quota.scheduling.koordinator.sh/parent": "koordinator-root-quota",
+                    "quota.scheduling.koordinator.sh/is-parent": "false",
+                },
+            },
+            "spec": {"min": {"cpu": 0, "memory": 0}, "max": most},
+        }

@@ -13,7 +13,8 @@ from grove_testbed.results import note_use
 from grove.api.crds import all_crds
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, SETS
-from tests.real.test_kube_gangs import RealLab, furnish, working
+from tests.real.operating import furnish
+from tests.real.test_kube_gangs import OBJECTS, RealLab, working
 
 pytestmark = [pytest.mark.real, pytest.mark.scheduler("default"), pytest.mark.timeout(900)]
 
@@ -24,9 +25,9 @@ async def test_gangs_outlive_the_upgrade_of_the_control_plane(
     if k8s != "1.37":
         pytest.skip("about the step from 1.36 to 1.37")
     try:
-        with Cluster.start("1.36", definitions=all_crds(), scheduler="default", nodes=NODES) as plane:
+        with Cluster.start("1.36", scheduler="default", nodes=NODES, definitions=all_crds()) as plane:
+            furnish(plane, *OBJECTS)
             note_use(request, plane)
-            furnish(plane)
             async with working(plane, "PodGroupV1alpha2") as lab:
                 await lab.call("POST", SETS, scenarios.a_set("old", {"a": (2, 2), "b": (1, 1)}))
                 await lab.until(lambda: scenarios.bound(lab, "old", 3))

@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import PARAMETERS, YuniKorn
 from tests.real.gang_scenarios import GANGS, SETS, GangScenarios, Json, Space, clique
+from tests.recording import shows
 
 pytestmark = pytest.mark.scheduler("yunikorn")
 
@@ -38,6 +40,10 @@ class TestYuniKorn(GangScenarios):
     queue_tag = ("labels", "yunikorn.apache.org/queue")
     keeps_preferences = False
     settings: ClassVar[Json] = {"placeholderTimeoutInSeconds": 60}
+
+    async def minimum(self, space: Space) -> int:
+        """What the next application would ask for: the one that runs keeps its own."""
+        return sum([g["minReplicas"] for g in (await self.group(space))["spec"]["podgroups"]])
 
     async def configure(self, space: Space, narrow: int, *, create: bool = True) -> None:
         queues = QUEUES.format(cpus=narrow, create=str(create).lower())
@@ -73,6 +79,7 @@ class TestYuniKorn(GangScenarios):
             await space.kubectl("delete", "pod", f"filler-{name}")
         await space.until_bound(demo_0=2, demo_0_unit_0=2)
 
+    @shows(Promise.QUEUES)
     async def test_a_queue_that_is_too_small_rejects_its_gangs_until_it_grows(self, space: Space) -> None:
         await self.configure(space, narrow=1)
         await asyncio.sleep(2)
@@ -88,6 +95,20 @@ class TestYuniKorn(GangScenarios):
         await space.stays_bound(free_0=2)
         await self.configure(space, narrow=4)
         await space.until_bound(free_0=2, held_0=2)
+
+    async def test_a_gang_that_is_rejected_follows_its_set_into_another_queue(self, space: Space) -> None:
+        """With its next application."""
+        await self.configure(space, narrow=1)
+        await space.create(self.set_of(clique("worker", 2), queue="root.narrow"))
+
+        async def said() -> bool:
+            found = await space.condition("demo-0", "Unschedulable")
+            return bool(found.get("reason") == "ApplicationRejected")
+
+        await space.until("the gang says why it waits", said)
+        kind, key = self.queue_tag
+        await space.patch("podcliqueset/demo", {"metadata": {kind: {key: "root.wide"}}})
+        await space.until_bound(demo_0=2)
 
     async def test_a_queue_that_does_not_exist_is_said_to_be_missing_and_its_arrival_heals(
         self, space: Space
@@ -117,6 +138,10 @@ class TestYuniKorn(GangScenarios):
         await space.until("the set says that it cannot be served", refused)
         assert await space.list("pods") == []
 
+    # Its placeholders hold what they have.
+    test_a_gang_that_waits_holds_up_no_smaller_one: Any = None
+    # It preempts across queues only, for those below their guarantee.
+    test_an_urgent_gang_takes_the_place_of_a_lesser_one: Any = None
     # A queue is made by its first application, or by the configuration; there is no object to lose.
     test_a_full_queue_holds_its_gangs_and_another_does_not: Any = None
     test_a_queue_that_does_not_exist_is_named_and_its_arrival_heals: Any = None

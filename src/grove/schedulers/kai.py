@@ -31,6 +31,7 @@ from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
 from grove.plan.draft import PodDraft
 from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
+from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 
 POD_GROUPS = ObjectKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
@@ -75,6 +76,22 @@ class Kai:
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES,)
     topology_kind = TOPOLOGIES
+    offers = (
+        Offer(
+            "kai",
+            "KAI",
+            {
+                Promise.GANG: "yes",
+                Promise.MINIMUM: "the others one by one",
+                Promise.FREE_ROOM: "yes",
+                Promise.AGAIN: "yes",
+                Promise.TOPOLOGY_REQUIRED: "set, scaling group, clique",
+                Promise.TOPOLOGY_PREFERRED: "set, scaling group, clique",
+                Promise.QUEUES: "with quotas and limits",
+                Promise.PREEMPTION: "of whole gangs, pods beyond the minimum first",
+            },
+        ),
+    )
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)

@@ -44,6 +44,7 @@ from grove.api.validation.topology import places
 from grove.plan.draft import PodDraft
 from grove.plan.pod_state import is_present
 from grove.schedulers.backend import Json, ObjectKind, Refusal, SchedulerObject, Served, dialect_of
+from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import disagreements, queue_of
 from grove.schedulers.requests import pod_requests, written
 from grove.schema.errors import Path
@@ -92,6 +93,24 @@ class YuniKorn:
     kinds: Sequence[ObjectKind] = ()
     pins_priority = True
     stand_ins = True
+    offers = (
+        Offer(
+            "yunikorn",
+            "YuniKorn",
+            {
+                Promise.GANG: "with placeholders",
+                Promise.MINIMUM: "the others one by one, once the placeholders stand",
+                Promise.AGAIN: "when none is left on a node",
+                Promise.QUEUES: "hierarchical",
+            },
+            {
+                Promise.FREE_ROOM: "placeholders hold it, up to a time-out",
+                Promise.TOPOLOGY_REQUIRED: "refused",
+                Promise.TOPOLOGY_PREFERRED: "said on the gang",
+                Promise.PREEMPTION: "YuniKorn's own, of single pods across queues",
+            },
+        ),
+    )
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)

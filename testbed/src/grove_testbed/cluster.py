@@ -124,7 +124,13 @@ class Cluster:
         arguments = [f"--filename={file}" for file in (*files, *([own] if definitions else []))]
         if arguments:
             self.kubectl("create", *arguments)
-            self.kubectl("wait", "--for=condition=Established", "--timeout=30s", *arguments)
+            # `kubectl wait` gives up on a definition that has no status yet.
+            self.processes["kube-apiserver"].wait_until(self._serves_all)
+
+    def _serves_all(self) -> bool:
+        found = json.loads(self.kubectl("get", "customresourcedefinitions", "--output=json"))
+        said = [d.get("status", {}).get("conditions") or [] for d in found["items"]]
+        return all(any((c["type"], c["status"]) == ("Established", "True") for c in s) for s in said)
 
     def start_controllers(self) -> None:
         (port,) = free_ports(1)

@@ -130,7 +130,7 @@ def _kai(around: Surroundings, ports: Sequence[int]) -> list[Launch]:
 
 
 VOLCANO_CONFIG = """\
-actions: "enqueue, allocate, backfill"
+actions: "enqueue, allocate, preempt, backfill"
 tiers:
 - plugins:
   - name: priority
@@ -167,20 +167,27 @@ profiles:
       defaultMatchPolicy: waiting-and-running
   plugins:
     preEnqueue: {{enabled: [{{name: Coscheduling}}]}}
-    preFilter: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}]}}
+    preFilter: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}, {{name: ElasticQuota}}]}}
     filter: {{enabled: [{{name: Reservation}}]}}
     postFilter:
       disabled: [{{name: "*"}}]
-      enabled: [{{name: Reservation}}, {{name: Coscheduling}}, {{name: DefaultPreemption}}]
+      enabled: [{{name: Reservation}}, {{name: Coscheduling}}, {{name: ElasticQuota}}, {{name: DefaultPreemption}}]
     preScore: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}]}}
     score: {{enabled: [{{name: Reservation, weight: 5000}}, {{name: Coscheduling, weight: 1}}]}}
-    reserve: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}]}}
+    reserve: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}, {{name: ElasticQuota}}]}}
     permit: {{enabled: [{{name: Coscheduling}}]}}
     preBind: {{enabled: [{{name: Reservation}}, {{name: Coscheduling}}, {{name: DefaultPreBind}}]}}
     bind:
       disabled: [{{name: "*"}}]
       enabled: [{{name: Reservation}}, {{name: DefaultBinder}}]
     postBind: {{enabled: [{{name: Coscheduling}}]}}
+"""
+
+# Its scheduler keeps the root of all quotas there.
+KOORDINATOR_NAMESPACE = """\
+apiVersion: v1
+kind: Namespace
+metadata: {name: koordinator-system}
 """
 
 # Queues of a usual KAI installation, without quotas.
@@ -245,9 +252,11 @@ SCHEDULERS = {
                 "scheduling.koordinator.sh_clusternetworktopologies",
                 "scheduling.koordinator.sh_devices",
                 "scheduling.koordinator.sh_reservations",
+                "scheduling.sigs.k8s.io_elasticquotas",
                 "scheduling.sigs.k8s.io_podgroups",
             )
         ],
+        objects=KOORDINATOR_NAMESPACE,
     ),
     "yunikorn": Scheduler(("yunikorn-scheduler",), _yunikorn, objects=YUNIKORN_CONFIG),
     "kai": Scheduler(

@@ -50,6 +50,7 @@ from grove.schedulers.koordinator.topology import (
     layers,
     tree_of,
 )
+from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 
 POD_GROUPS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
@@ -99,6 +100,22 @@ class Koordinator:
     gate = Gate.KOORDINATOR
     kinds: Sequence[ObjectKind] = (POD_GROUPS, POD_GROUPS_OF_KOORDINATOR)
     pins_priority = True
+    offers = (
+        Offer(
+            "koordinator",
+            "Koordinator",
+            {
+                Promise.GANG: "yes",
+                Promise.MINIMUM: "the others follow the gang, as no members of it",
+                Promise.FREE_ROOM: "yes",
+                Promise.AGAIN: "yes",
+                Promise.TOPOLOGY_REQUIRED: "whole gangs; must be set up",
+                Promise.TOPOLOGY_PREFERRED: "whole gangs; must be set up",
+                Promise.QUEUES: "ElasticQuotas",
+                Promise.PREEMPTION: "of single pods",
+            },
+        ),
+    )
     # There is one tree for the whole cluster: Grove writes it only when told to.
     topology_kind: ObjectKind
 

@@ -33,6 +33,7 @@ from grove.schedulers.kube.composite import Composite
 from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
 from grove.schedulers.kube.none import NoGangApi
+from grove.schedulers.kube.offers import OFFERS
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
 from grove.schedulers.kube.warnings import warnings_of
@@ -48,6 +49,7 @@ class Kubernetes:
     gate = Gate.KUBERNETES
     kinds: Sequence[ObjectKind] = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
     pins_priority = True
+    offers = OFFERS
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)

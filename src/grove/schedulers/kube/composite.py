@@ -23,7 +23,8 @@ from grove.schedulers.kube.dialect import (
     required_key,
     topology,
 )
-from grove.schedulers.kube.flat import LINK, POD_GROUPS, WORKLOADS
+from grove.schedulers.kube.flat import POD_GROUPS, WORKLOADS
+from grove.schedulers.kube.merged import LINK
 from grove.schedulers.kube.tree import Branch, Leaf, Node, branches, tree_of
 
 COMPOSITES = kind("v1alpha3", "CompositePodGroup")

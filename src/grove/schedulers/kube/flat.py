@@ -5,26 +5,15 @@ none for that reason too.
 """
 
 from collections.abc import Sequence
-from copy import deepcopy
 
-from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
+from grove.api.podgang import PodGang
+from grove.schedulers.backend import ObjectKind, Probe, Served
 from grove.schedulers.kube import merged
-from grove.schedulers.kube.dialect import (
-    Json,
-    Settings,
-    controller_ref,
-    gang_policy,
-    kind,
-    link_probe,
-    metadata,
-    priority,
-    topology,
-)
+from grove.schedulers.kube.dialect import Json, Settings, gang_policy, kind, priority, topology
+from grove.schedulers.kube.merged import LINK, OnePodGroup
 
 WORKLOADS = kind("v1beta1", "Workload")
 POD_GROUPS = kind("v1beta1", "PodGroup")
-LINK = link_probe({"schedulingGroup": {"podGroupName": "grove-probe"}})
 TOPOLOGY = Probe(
     "topology",
     POD_GROUPS,
@@ -35,57 +24,25 @@ TOPOLOGY = Probe(
     "spec.schedulingConstraints",
 )
 
-# The server fills in the rest of a PodGroup. It is kept from deletion while pods refer to it.
-_FIXED = ("spec.workloadRef", "spec.schedulingConstraints", "spec.disruptionMode", "spec.priorityClassName")
 
-
-class Flat:
+class Flat(OnePodGroup):
     name = "PodGroupV1beta1"
     kinds: Sequence[ObjectKind] = (WORKLOADS, POD_GROUPS)
+    topology = TOPOLOGY
     probes: Sequence[Probe] = (LINK, TOPOLOGY)
     one_priority = True
+    # The server fills in the rest of a PodGroup.
+    fixed = (
+        "spec.workloadRef",
+        "spec.schedulingConstraints",
+        "spec.disruptionMode",
+        "spec.priorityClassName",
+    )
 
-    def offered(self, served: Served) -> bool:
-        return all(k in served for k in self.kinds) and LINK.name not in served.dropped
-
-    def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
+    def spec(self, gang: PodGang, served: Served, settings: Settings) -> Json:
         constraint = topology(merged.key(gang)) if TOPOLOGY.name in served.kept else {}
         mode: Json = {"disruptionMode": {"all": {}}} if settings.disruption == "gang" else {}
-        spec = gang_policy("minCount", merged.minimum(gang)) | constraint | mode | priority(gang)
-        own = gang.metadata.name or ""
-        workload = {
-            "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": merged.TEMPLATE} | deepcopy(spec)],
-        }
-        group = {"workloadRef": {"workloadName": own, "templateName": merged.TEMPLATE}} | spec
-        return [
-            SchedulerObject(
-                WORKLOADS, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
-            ),
-            SchedulerObject(
-                POD_GROUPS,
-                {"metadata": metadata(gang, merged.group_name(gang)), "spec": group},
-                ours=("spec.schedulingConstraints",),
-                fixed=_FIXED,
-                held=True,
-            ),
-        ]
+        return constraint | mode | priority(gang)
 
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
-        return merged.is_split(gang)
-
-    def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
-        return merged.pod_group_link(gang, surplus=surplus)
-
-    def shortfall(self, gang: PodGang, served: Served) -> str:
-        return merged_shortfall(gang, topology=TOPOLOGY.name in served.kept)
-
-
-def merged_shortfall(gang: PodGang, *, topology: bool) -> str:
-    said = [merged.lost_keys(gang, topology=topology)]
-    if topology:
-        said.append(merged.surplus_apart(gang))
-    text = "; ".join(t for t in said if t)
-    if text and not topology:
-        return f"{text}: the feature gate TopologyAwareWorkloadScheduling of kube-apiserver is off"
-    return text
+    def reference(self, workload: str) -> Json:
+        return {"workloadRef": {"workloadName": workload, "templateName": merged.TEMPLATE}}

@@ -8,10 +8,81 @@ another. A gang of one group needs no such care: its pods stay together, and its
 What is lost: constraints on parts of the gang, and the surplus may stand in another domain than the gang.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import deepcopy
+
 from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.kube.dialect import Json, required_key
+from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
+from grove.schedulers.kube.dialect import (
+    Json,
+    Settings,
+    controller_ref,
+    gang_policy,
+    link_probe,
+    metadata,
+    required_key,
+)
 
 TEMPLATE = "gang"
+LINK = link_probe({"schedulingGroup": {"podGroupName": "grove-probe"}})
+
+
+class OnePodGroup(ABC):
+    """A dialect in which a gang is a Workload and one PodGroup of it; `kinds` are those two."""
+
+    kinds: Sequence[ObjectKind]
+    topology: Probe
+    fixed: tuple[str, ...]
+    """What of a PodGroup nobody can change. It is kept from deletion while pods refer to it."""
+
+    @abstractmethod
+    def spec(self, gang: PodGang, served: Served, settings: Settings) -> Json:
+        """Of the group and of its template, beside the minimum."""
+
+    @abstractmethod
+    def reference(self, workload: str) -> Json:
+        """What ties the group to its template."""
+
+    def offered(self, served: Served) -> bool:
+        return all(k in served for k in self.kinds) and LINK.name not in served.dropped
+
+    def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
+        workloads, pod_groups = self.kinds
+        spec = gang_policy("minCount", minimum(gang)) | self.spec(gang, served, settings)
+        own = gang.metadata.name or ""
+        workload = {
+            "controllerRef": controller_ref(gang),
+            "podGroupTemplates": [{"name": TEMPLATE} | deepcopy(spec)],
+        }
+        return [
+            SchedulerObject(
+                workloads, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
+            ),
+            SchedulerObject(
+                pod_groups,
+                {"metadata": metadata(gang, group_name(gang)), "spec": self.reference(own) | spec},
+                ours=("spec.schedulingConstraints",),
+                fixed=self.fixed,
+                held=True,
+            ),
+        ]
+
+    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+        return is_split(gang)
+
+    def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
+        return {} if surplus else {"schedulingGroup": {"podGroupName": group_name(gang)}}
+
+    def shortfall(self, gang: PodGang, served: Served) -> str:
+        if self.topology.name in served.kept:
+            return "; ".join(t for t in (lost_keys(gang, topology=True), surplus_apart(gang)) if t)
+        lost = lost_keys(gang, topology=False)
+        return (
+            f"{lost}: the feature gate TopologyAwareWorkloadScheduling of kube-apiserver is off"
+            if lost
+            else ""
+        )
 
 
 def group_name(gang: PodGang) -> str:
@@ -24,10 +95,6 @@ def minimum(gang: PodGang) -> int:
 
 def is_split(gang: PodGang) -> bool:
     return len(gang.spec.pod_groups) > 1
-
-
-def pod_group_link(gang: PodGang, *, surplus: bool) -> Json:
-    return {} if surplus else {"schedulingGroup": {"podGroupName": group_name(gang)}}
 
 
 def key(gang: PodGang) -> str | None:

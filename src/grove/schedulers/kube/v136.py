@@ -1,27 +1,15 @@
 """Kubernetes 1.36: PodGroups in v1alpha2, one for a whole gang. Nothing of a PodGroup can be changed."""
 
 from collections.abc import Sequence
-from copy import deepcopy
 
-from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
+from grove.api.podgang import PodGang
+from grove.schedulers.backend import ObjectKind, Probe, Served
 from grove.schedulers.kube import merged
-from grove.schedulers.kube.dialect import (
-    Json,
-    Settings,
-    controller_ref,
-    gang_policy,
-    kind,
-    link_probe,
-    metadata,
-    priority,
-    topology,
-)
-from grove.schedulers.kube.flat import merged_shortfall
+from grove.schedulers.kube.dialect import Json, Settings, gang_policy, kind, priority, topology
+from grove.schedulers.kube.merged import LINK, OnePodGroup
 
 WORKLOADS = kind("v1alpha2", "Workload")
 POD_GROUPS = kind("v1alpha2", "PodGroup")
-LINK = link_probe({"schedulingGroup": {"podGroupName": "grove-probe"}})
 
 
 def _probe(name: str, field: str, spec: Json) -> Probe:
@@ -34,48 +22,22 @@ TOPOLOGY = _probe("topology-v1alpha2", "schedulingConstraints", topology("kubern
 DISRUPTION = _probe("disruption-v1alpha2", "disruptionMode", {"disruptionMode": "PodGroup"})
 
 
-class V136:
+class V136(OnePodGroup):
     name = "PodGroupV1alpha2"
     kinds: Sequence[ObjectKind] = (WORKLOADS, POD_GROUPS)
+    topology = TOPOLOGY
     probes: Sequence[Probe] = (LINK, TOPOLOGY, DISRUPTION)
     one_priority = False
+    fixed = ("spec",)
 
-    def offered(self, served: Served) -> bool:
-        return all(k in served for k in self.kinds) and LINK.name not in served.dropped
-
-    def objects(self, gang: PodGang, served: Served, settings: Settings) -> list[SchedulerObject]:
-        spec = gang_policy("minCount", merged.minimum(gang))
-        if TOPOLOGY.name in served.kept:
-            spec |= topology(merged.key(gang))
+    def spec(self, gang: PodGang, served: Served, settings: Settings) -> Json:
+        found = topology(merged.key(gang)) if TOPOLOGY.name in served.kept else {}
         if DISRUPTION.name in served.kept:
             # One feature gate for both: the disruption mode and the priority of a group.
-            spec |= {"disruptionMode": "PodGroup"} if settings.disruption == "gang" else {}
-            spec |= priority(gang)
-        own = gang.metadata.name or ""
-        workload = {
-            "controllerRef": controller_ref(gang),
-            "podGroupTemplates": [{"name": merged.TEMPLATE} | deepcopy(spec)],
-        }
-        template = {"workloadName": own, "podGroupTemplateName": merged.TEMPLATE}
-        group = {"podGroupTemplateRef": {"workload": template}} | spec
-        return [
-            SchedulerObject(
-                WORKLOADS, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
-            ),
-            SchedulerObject(
-                POD_GROUPS,
-                {"metadata": metadata(gang, merged.group_name(gang)), "spec": group},
-                ours=("spec.schedulingConstraints",),
-                fixed=("spec",),
-                held=True,
-            ),
-        ]
+            found |= {"disruptionMode": "PodGroup"} if settings.disruption == "gang" else {}
+            found |= priority(gang)
+        return found
 
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
-        return merged.is_split(gang)
-
-    def link(self, gang: PodGang, group: PodGroup, *, surplus: bool) -> Json:
-        return merged.pod_group_link(gang, surplus=surplus)
-
-    def shortfall(self, gang: PodGang, served: Served) -> str:
-        return merged_shortfall(gang, topology=TOPOLOGY.name in served.kept)
+    def reference(self, workload: str) -> Json:
+        template = {"workloadName": workload, "podGroupTemplateName": merged.TEMPLATE}
+        return {"podGroupTemplateRef": {"workload": template}}

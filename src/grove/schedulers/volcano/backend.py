@@ -34,6 +34,7 @@ from grove.api.validation.problem import Problem, invalid, required
 from grove.plan.draft import PodDraft
 from grove.plan.status_conditions import is_true
 from grove.schedulers.backend import Json, ObjectKind, Observation, SchedulerObject, Served
+from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.requests import pod_requests, times, total, written
 from grove.schedulers.volcano.topology import HYPER_NODES, POD_GROUPS, Topology, check_surplus
@@ -73,6 +74,22 @@ class Volcano:
     gate = Gate.VOLCANO
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES, HYPER_NODES)
+    offers = (
+        Offer(
+            "volcano",
+            "Volcano",
+            {
+                Promise.GANG: "pods must request something",
+                Promise.MINIMUM: "the others follow the gang",
+                Promise.FREE_ROOM: "yes",
+                Promise.AGAIN: "yes",
+                Promise.TOPOLOGY_REQUIRED: "set, and one level below it; needs HyperNodes",
+                Promise.TOPOLOGY_PREFERRED: "near each other, pod by pod, no level",
+                Promise.QUEUES: "with a capability",
+                Promise.PREEMPTION: "of single pods, with the action `preempt`",
+            },
+        ),
+    )
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
