@@ -104,9 +104,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     k8s = metafunc.config.getoption("--k8s")
     meant = getattr(metafunc.function, "dialects", DIALECTS)
     # Each dialect has a cluster of its own.
-    spoken = [
-        pytest.param(d, marks=pytest.mark.xdist_group(f"kube {d}")) for d in meant if DIALECTS[d] == k8s
-    ]
+    spoken = [d for d in meant if DIALECTS[d] == k8s]
     absent = pytest.mark.skip(reason=f"not in the dialects of Kubernetes {k8s}")
     metafunc.parametrize("dialect", spoken or [pytest.param("", id="absent", marks=absent)], scope="module")
 

@@ -5,6 +5,9 @@ A test that is about one scheduler says so: ``@pytest.mark.scheduler("kai")``; `
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from grove_testbed.schedulers import SCHEDULERS
@@ -29,22 +32,33 @@ def scheduler_of(item: pytest.Item) -> str:
     return str(mark.args[0]) if mark else ""
 
 
-# First, so that pytest-xdist finds the groups.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if wanted := config.getoption("--scheduler"):
         others = [i for i in items if i.get_closest_marker("real") and scheduler_of(i) != wanted]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
-    for item in items:
-        if item.get_closest_marker("real") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
     # Those of schedulers take longest; begun first, they leave the short ones to fill the gaps at the end.
     items.sort(key=lambda item: not scheduler_of(item))
 
 
-def _group(item: pytest.Item) -> str:
-    """Tests of one module, or class, and scheduler share a cluster."""
-    scheduler = scheduler_of(item)
-    where = item.parent.nodeid if item.parent else item.nodeid
-    return scheduler if scheduler == ALONE else f"{where} {scheduler}".strip()
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """For `--dist loadgroup`: pytest-xdist's own groups are lost with pytest 9.2, which ignores a changed node id."""
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class BySharedCluster(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return BySharedCluster(config, log)
+
+
+def group_of(nodeid: str) -> str:
+    """Tests of one module or class, with the same first parameter, share a cluster and stay on one worker."""
+    if ALONE in nodeid.lower():
+        return ALONE
+    where, _, parameters = nodeid.partition("[")
+    first = re.split(r"[-\]]", parameters)[0]
+    return f"{where.rpartition('::')[0]} {first}".strip()

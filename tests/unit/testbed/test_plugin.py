@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from grove_testbed.selection import group_of
 
 pytest_plugins = ["pytester"]
 
@@ -70,6 +71,40 @@ def test_the_table_counts_by_component_and_gives_the_reasons_of_skips(
         ["skipped", "1:", "only", "in", "1.99"],
         ["skipped", "1:", "vc-scheduler", "is", "not", "built"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "group"),
+    [
+        ("tests/real/test_kai_gangs.py::TestKai::test_x", "tests/real/test_kai_gangs.py::TestKai"),
+        ("tests/real/test_kube_gangs.py::test_x[Flat-a-b]", "tests/real/test_kube_gangs.py Flat"),
+        ("tests/real/test_schedulers.py::test_x[volcano]", "tests/real/test_schedulers.py volcano"),
+        ("tests/real/test_schedulers.py::test_x[yunikorn]", "yunikorn"),
+        ("tests/real/test_yunikorn_gangs.py::TestYuniKorn::test_x", "yunikorn"),
+    ],
+)
+def test_tests_that_share_a_cluster_are_a_group(nodeid: str, group: str) -> None:
+    assert group_of(nodeid) == group
+
+
+SHARING = """
+import os, pytest
+
+pytestmark = pytest.mark.real
+
+@pytest.mark.parametrize("case", range(4))
+@pytest.mark.parametrize("cluster", ["a", "b"])
+def test_it(cluster, case):
+    with open(f"{cluster}.workers", "a") as file:
+        file.write(os.environ["PYTEST_XDIST_WORKER"] + "\\n")
+"""
+
+
+def test_a_group_stays_on_one_worker(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(SHARING)
+    pytester.runpytest_inprocess("-n", "2", "--dist=loadgroup").assert_outcomes(passed=8)
+    for cluster in "ab":
+        assert len(set((pytester.path / f"{cluster}.workers").read_text().split())) == 1
 
 
 def test_one_schedulers_tests_run_alone(run: pytest.Pytester) -> None:
