@@ -17,7 +17,7 @@ from grove_testbed.proxy import FaultProxy
 from grove.runtime.batch import for_each
 from grove.runtime.cache import Change
 from grove.runtime.client import Client
-from grove.runtime.errors import AlreadyExists, ApiError, NotFound, TransportError
+from grove.runtime.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
 from grove.runtime.http import HttpTransport
 from grove.runtime.informer import Informer
 from grove.runtime.kubeconfig import find_cluster
@@ -109,6 +109,16 @@ async def test_too_many_requests_and_server_errors_are_waited_out(proxy: FaultPr
         assert proxy.served == 4
 
 
+async def test_a_conflict_is_for_the_caller_to_resolve(proxy: FaultProxy) -> None:
+    async with pods_through(str(proxy.kubeconfig())) as pods:
+        await pods.objects.create("default", manifest("disputed"))
+        proxy.answer(409, method="PATCH")
+        with pytest.raises(Conflict):
+            await pods.objects.merge_patch(ObjectKey("default", "disputed"), patch(1))
+        assert proxy.served == 1
+        await pods.objects.merge_patch(ObjectKey("default", "disputed"), patch(2))
+
+
 async def test_a_cut_watch_is_taken_up_again_without_a_list(
     proxy: FaultProxy, plain_cluster: Cluster
 ) -> None:
@@ -132,7 +142,7 @@ async def test_a_restarted_api_server_is_found_again(proxy: FaultProxy, plain_cl
 async def test_five_thousand_pods_churned_for_a_minute_under_faults(
     proxy: FaultProxy, plain_cluster: Cluster
 ) -> None:
-    """Watch cuts, lost answers, compaction and a restart; no event is lost, no object is made twice."""
+    """Watch cuts, lost answers, compaction, API server and etcd killed: no event is lost, no object is made twice."""
     count, seconds, seed = 5000, 60.0, 7
     chance = random.Random(seed)
     loop = asyncio.get_running_loop()
@@ -180,6 +190,9 @@ async def test_five_thousand_pods_churned_for_a_minute_under_faults(
             await asyncio.sleep(seconds / 6)
             proxy.answer(429, times=50, retry_after=1)
             proxy.cut()
+            plain_cluster.kill("etcd")
+            await asyncio.sleep(2)
+            plain_cluster.revive("etcd")
 
         created = await for_each(names, create)
         assert [outcome.error for outcome in created if outcome.error] == []
