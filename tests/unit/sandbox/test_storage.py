@@ -1,5 +1,8 @@
 """Versions, history and what a watch sees of it."""
 
+import asyncio
+
+import orjson
 import pytest
 
 from grove.sandbox.apiserver import ApiServer
@@ -65,3 +68,26 @@ async def test_an_idle_watch_gets_a_bookmark_a_minute_and_ends_on_time(api: Call
     stream = await api.watch(CONFIG_MAPS, allowWatchBookmarks="true", timeoutSeconds="150")
     types = [chunk.split(b'"')[3] async for chunk in stream.chunks()]
     assert types == [b"BOOKMARK"] * 3
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize("moment", [60, 150])  # of a bookmark, and of the end
+async def test_no_bookmark_overtakes_a_change_of_the_same_moment(api: Calls, moment: int) -> None:
+    async def write() -> None:
+        await asyncio.sleep(moment)
+        await api.create(CONFIG_MAPS, config_map("a"))
+
+    position, told = "0", []
+    writing = asyncio.create_task(write())
+    for _ in range(2):  # the second goes on where the first ended
+        stream = await api.watch(
+            CONFIG_MAPS, allowWatchBookmarks="true", timeoutSeconds="150", resourceVersion=position
+        )
+        async for chunk in stream.chunks():
+            for line in map(orjson.loads, chunk.splitlines()):
+                version = line["object"]["metadata"]["resourceVersion"]
+                assert int(version) >= int(position)
+                position = version
+                told += [line["type"]] if line["type"] != "BOOKMARK" else []
+    await writing
+    assert told == ["ADDED"]

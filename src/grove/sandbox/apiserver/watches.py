@@ -74,8 +74,11 @@ class WatchStream:
                     continue
                 except TimeoutError:
                     pass
-                if self._bookmarks:
-                    yield self._answer.bookmark(self._call.state.store.version, {})
+                lines = self._next_lines()  # of this very moment: no bookmark may overtake them
+                if self._bookmarks and not self._closed:
+                    lines += self._answer.bookmark(self._call.state.store.version, {})
+                if lines:
+                    yield lines
                 if until == deadline:  # not the clock: a timer may fire a rounding error early
                     return
                 next_bookmark = loop.time() + BOOKMARK_EVERY
