@@ -28,7 +28,7 @@ from grove_testbed.build import built
 from grove_testbed.components import DEFAULT_K8S, Component, component, component_for
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
-from grove_testbed.schedulers import SCHEDULERS, Surroundings
+from grove_testbed.schedulers import SCHEDULERS, Scheduler, Surroundings
 
 # Counts requests by verb, resource and client; see ``accounting``.
 AUDIT_POLICY = """\
@@ -143,6 +143,16 @@ class Cluster:
         scheduler = SCHEDULERS[name]
         if scheduler.objects:
             self.kubectl("create", "--filename=-", stdin=scheduler.objects)
+        self._launch(scheduler)
+
+    def restart_scheduler(self, name: str) -> None:
+        """Runs it anew: what it kept in its memory is gone. Call it on the thread that started the cluster."""
+        scheduler = SCHEDULERS[name]
+        for program in scheduler.programs:
+            self.processes[program].stop()
+        self._launch(scheduler)
+
+    def _launch(self, scheduler: Scheduler) -> None:
         around = Surroundings(self.k8s, self.folder, self.kubeconfig("other-scheduler"))
         for launch in scheduler.launches(around, free_ports(len(scheduler.programs))):
             process = self._start(launch.program, launch.arguments, launch.environment)
@@ -256,7 +266,8 @@ class Cluster:
     ) -> Process:
         wanted = component_for(name, self.k8s)
         command = [str(built(wanted)), *arguments]
-        self.components.append(wanted)
+        if wanted not in self.components:
+            self.components.append(wanted)
         process = Process.start(name, command, self.logs / f"{name}.log", GO | dict(environment or {}))
         self.processes[name] = process
         return process

@@ -69,7 +69,7 @@ def _kube(around: Surroundings, ports: Sequence[int]) -> list[Launch]:
 
 
 def _volcano(around: Surroundings, ports: Sequence[int]) -> list[Launch]:
-    (around.folder / "volcano").mkdir()
+    (around.folder / "volcano").mkdir(exist_ok=True)
     config = around.folder / "volcano" / "scheduler.conf"
     config.write_text(VOLCANO_CONFIG)
     common = [f"--kubeconfig={around.kubeconfig}", "--leader-elect=false", "--enable-healthz=true"]
