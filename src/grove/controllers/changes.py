@@ -4,6 +4,8 @@ from typing import Any
 
 from grove.api import PodClique, PodGang, PodGangStatus
 from grove.api.conditions import ConditionType
+from grove.api.model import replace
+from grove.api.podgang import PodGangSpec
 from grove.api.pods import Pod
 from grove.controllers.world import Companion
 from grove.plan.gang_init import cannot_create
@@ -16,14 +18,7 @@ def described_anew(change: Change[Any]) -> bool:
     old, new = change.old, change.new
     if old is None or new is None:
         return True
-    before, after = old.metadata, new.metadata
-    return bool(
-        before.generation != after.generation
-        or before.labels != after.labels
-        or before.annotations != after.annotations
-        or before.finalizers != after.finalizers
-        or before.deletion_timestamp != after.deletion_timestamp
-    )
+    return old.metadata.generation != new.metadata.generation or _relabelled(old, new)
 
 
 def completes_anew(change: Change[PodClique]) -> bool:
@@ -35,11 +30,18 @@ def completes_anew(change: Change[PodClique]) -> bool:
 
 
 def gate_could_open(change: Change[PodGang]) -> bool:
-    """Pods wait for these and no others: the gang's spec, its dialect, Initialized, BackendSynced, Scheduled."""
+    """Pods wait for these and no others: the gang's spec, its dialect, Initialized, BackendSynced, Scheduled.
+
+    A gang that names its pods anew opens no gate: the backend's word on that generation follows.
+    """
     old, new = change.old, change.new
     if old is None or new is None:
         return True
-    return described_anew(change) or _waited_for(old.status) != _waited_for(new.status)
+    return (
+        _waited_for(old.status) != _waited_for(new.status)
+        or _relabelled(old, new)
+        or (old.metadata.generation != new.metadata.generation and _anonymous(old) != _anonymous(new))
+    )
 
 
 def placed_anew(change: Change[PodGang]) -> bool:
@@ -77,6 +79,22 @@ def touched(change: Change[Companion]) -> bool:
 
 def went(change: Change[Any]) -> bool:
     return change.new is None
+
+
+def _relabelled(old: Any, new: Any) -> bool:
+    before, after = old.metadata, new.metadata
+    return bool(
+        before.labels != after.labels
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+        or before.deletion_timestamp != after.deletion_timestamp
+    )
+
+
+def _anonymous(gang: PodGang) -> PodGangSpec:
+    """What a gang asks for, whichever pods it names."""
+    spec = gang.spec
+    return replace(spec, pod_groups=[replace(g, pod_references=[]) for g in spec.pod_groups])
 
 
 def _waited_for(status: PodGangStatus | None) -> list[tuple[str, str, str, int | None]]:

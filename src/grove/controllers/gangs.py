@@ -33,6 +33,7 @@ from grove.plan.gang_status import gang_status
 from grove.plan.gates import conditions, holds
 from grove.plan.status_conditions import find, is_true, put, without
 from grove.runtime.controller import Controller
+from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
@@ -73,7 +74,7 @@ class GangController:
             sources,
             workers=world.configuration.controllers.pod_gang.concurrent_syncs,
         )
-        self._backends.on_change(made.queue.add)
+        self._backends.on_change(made.wake)
         return made
 
     async def follow_cluster(self, controller: Controller[ObjectKey]) -> NoReturn:
@@ -137,7 +138,8 @@ class GangController:
             "metadata": {"resourceVersion": gang.metadata.resource_version},
             "spec": {"podgroups": codec.to_builtins(groups)},
         }
-        return await self._world.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
+        with foreseen():
+            return await self._world.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
 
     def _status(
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangInit | None, synced: Synced | None

@@ -14,6 +14,7 @@ from grove.runtime import requests
 from grove.runtime.cache import Cache
 from grove.runtime.client import Client
 from grove.runtime.errors import Gone, NotFound, StatusDetails, TransportError
+from grove.runtime.in_hand import foreseen
 from grove.runtime.objects import Obj, ObjectKey, ResourceType
 from grove.runtime.requests import Call, DeleteOptions, Preconditions, Propagation
 
@@ -98,15 +99,15 @@ class Collection(Generic[Obj]):
         ambiguous failure. One with a fixed name is, and may raise `AlreadyExists` for what it made itself:
         `get` it and compare.
         """
-        return await self._object(
-            requests.create(
-                self.resource,
-                namespace,
-                body,
-                generate_name=generate_name,
-                field_manager=self._client.field_manager,
-            )
+        call = requests.create(
+            self.resource,
+            namespace,
+            body,
+            generate_name=generate_name,
+            field_manager=self._client.field_manager,
         )
+        with foreseen():
+            return await self._object(call)
 
     async def update(self, key: ObjectKey, body: bytes, *, subresource: str = "") -> Obj:
         """Replaces the object. With `metadata.resourceVersion` in the body, only the version that was read."""

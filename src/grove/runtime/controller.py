@@ -24,8 +24,8 @@ import structlog
 
 from grove.runtime.cache import Change
 from grove.runtime.errors import Conflict
+from grove.runtime.in_hand import IN_HAND, is_foreseen
 from grove.runtime.informer import Informer
-from grove.runtime.logs import IN_HAND
 from grove.runtime.metrics import Metrics
 from grove.runtime.queue import Queue
 from grove.runtime.sources import Source
@@ -74,6 +74,11 @@ class Controller(Generic[K]):
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self.name}-{number}")
 
+    def wake(self, key: K) -> None:
+        """Something that the key depends on has changed."""
+        if not is_foreseen(self.name, key):
+            self.queue.add(key)
+
     def stop(self) -> None:
         """Lets each worker finish the item in hand, and no more."""
         self.queue.close()
@@ -83,7 +88,7 @@ class Controller(Generic[K]):
     def _notes(self, source: Source[Any, K]) -> Callable[[Change[Any]], None]:
         def note(change: Change[Any]) -> None:
             for key in source.affected(change):
-                self.queue.add(key)
+                self.wake(key)
 
         return note
 

@@ -2,14 +2,11 @@
 
 import logging
 import sys
-from collections.abc import Hashable
-from contextvars import ContextVar
 from typing import Any, Literal
 
 import structlog
 
-# What the task works on: the name of its controller, and the key. Cheap to set, and looked at only by a log line.
-IN_HAND: ContextVar[tuple[str, Hashable] | None] = ContextVar("IN_HAND", default=None)
+from grove.runtime.in_hand import IN_HAND
 
 
 def configure(level: str = "info", form: Literal["json", "text"] = "json") -> None:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from grove.runtime.controller import Controller
 from grove.runtime.errors import Conflict, Status
+from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, PartialObject
 from grove.runtime.sources import Source, came_or_went, itself, owner
@@ -231,3 +232,40 @@ async def test_looking_at_ten_thousand_unchanged_objects_makes_no_request() -> N
         await until(lambda: looked_at == 10_000)
     assert script.requests == []
     assert script.watches == []
+
+
+async def test_what_a_reconcile_foresees_wakes_others_but_not_itself() -> None:
+    """Here it changes the state of A and of B in the cache, as the answers to two creates would."""
+    informer = filled(Pod("a", 1), Pod("b", 2))
+    seen: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+        if key == A and seen.count(A) == 1:
+            with foreseen():
+                informer.cache.observe(Pod("a", 3).read)
+                informer.cache.observe(Pod("b", 4).read)
+
+    async with running(controller(reconcile, informer, workers=1)):
+        await until(lambda: seen == [A, B])
+        await asyncio.sleep(60)
+        assert seen == [A, B]  # B was still waiting for its turn
+        informer.cache.observe(Pod("a", 5).read)
+        await until(lambda: seen == [A, B, A])
+
+
+async def test_what_others_do_while_a_reconcile_foresees_something_wakes_it() -> None:
+    informer = filled(Pod("a", 1))
+    begun, seen = asyncio.Event(), []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            with foreseen():
+                begun.set()
+                await asyncio.sleep(1)
+
+    async with running(controller(reconcile, informer)):
+        await begun.wait()
+        informer.cache.observe(Pod("a", 2).read)
+        await until(lambda: seen == [A, A])

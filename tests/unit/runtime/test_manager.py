@@ -11,6 +11,7 @@ import structlog
 from grove.runtime import logs
 from grove.runtime.controller import Controller
 from grove.runtime.health import HealthServer
+from grove.runtime.in_hand import IN_HAND
 from grove.runtime.leader import Elector, LeadershipLostError
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, PartialObject
@@ -174,11 +175,11 @@ def test_a_log_line_carries_the_key_of_the_object_in_hand(capsys: pytest.Capture
     before = structlog.get_config()
     try:
         logs.configure("info", "json")
-        logs.IN_HAND.set(("test", A))
+        IN_HAND.set(("test", A))
         structlog.get_logger().warning("gate removed", pods=3)
         structlog.get_logger().debug("not shown")
     finally:
-        logs.IN_HAND.set(None)
+        IN_HAND.set(None)
         structlog.configure(**before)
     (line,) = capsys.readouterr().err.splitlines()
     entry = json.loads(line)
