@@ -163,7 +163,7 @@ class Space:
 
 
 @pytest.mark.real
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(600)
 class GangScenarios:
     """`groups` is the resource of the scheduler's objects of gangs, `queue_tag` how a set names its queue."""
 
@@ -176,6 +176,8 @@ class GangScenarios:
     keeps_preferences: ClassVar[bool] = True
     evicts_gangs: ClassVar[bool] = False
     """Whether preemption takes whole gangs."""
+    settles_in: ClassVar[float] = 2 * PATIENCE
+    """How long a crowd of gangs may take until those that there is room for have it."""
     moves: ClassVar[bool] = True
     """Whether a gang that waits follows its set into another queue; else its pods must be made anew."""
 
@@ -503,7 +505,7 @@ class GangScenarios:
         async def full() -> bool:
             return await whole() == CROWD * 20 // 8
 
-        await space.until("the room is full", full, patience=2 * PATIENCE)
+        await space.until("the room is full", full, patience=self.settles_in)
         for _ in range(int(A_WHILE)):
             assert await full()
             assert not parts

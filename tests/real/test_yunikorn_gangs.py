@@ -11,7 +11,7 @@ from grove_testbed.cluster import Cluster
 from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import PARAMETERS, YuniKorn
-from tests.real.gang_scenarios import GANGS, SETS, GangScenarios, Json, Space, clique
+from tests.real.gang_scenarios import GANGS, PATIENCE, SETS, GangScenarios, Json, Space, clique
 from tests.recording import shows
 
 pytestmark = pytest.mark.scheduler("yunikorn")
@@ -41,6 +41,8 @@ class TestYuniKorn(GangScenarios):
     queue_tag = ("labels", "yunikorn.apache.org/queue")
     keeps_preferences = False
     settings: ClassVar[Json] = {"placeholderTimeoutInSeconds": 60}
+    # The last room may be shared by the placeholders of several, who must time out first.
+    settles_in = 5 * PATIENCE
 
     @pytest.fixture(autouse=True)
     def forgetful(self, real_cluster: Cluster) -> None:

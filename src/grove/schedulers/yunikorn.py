@@ -243,15 +243,29 @@ class YuniKorn:
             STYLE: self._settings.gang_scheduling_style,
         }
         try:
-            return default | _read(gang.metadata.annotations.get(PARAMETERS, ""))
+            asked = default | _read(gang.metadata.annotations.get(PARAMETERS, ""))
         except ValueError as e:
             raise Refusal(f"the annotation {PARAMETERS}: {e}", "correct it") from e
+        return asked | {TIMEOUT: str(_patience(gang, int(asked[TIMEOUT])))}
 
 
 def _attempt(gang: PodGang) -> tuple[int, bool]:
     """The number of the gang's application, and whether pods of it have been placed."""
     found = _DIALECT.fullmatch(dialect_of(gang))
     return (int(found[1]), bool(found[2])) if found else (1, False)
+
+
+def _patience(gang: PodGang, timeout: int) -> int:
+    """How long an application waits for its places: after the first, up to twice as long as asked.
+
+    Gangs whose placeholders hold a part of the same room give up together, and would go on to do so: none would ever
+    be left the room of the others.
+    """
+    number, _ = _attempt(gang)
+    if number == 1:
+        return timeout
+    chance = hashlib.sha256(f"{gang.metadata.uid}/{number}/patience".encode()).digest()[0] / 256
+    return timeout + int(timeout * chance)
 
 
 def _are_gone(members: Sequence[Pod], placeholders: Sequence[Pod]) -> bool:

@@ -223,6 +223,23 @@ def test_an_application_that_is_over_is_followed_by_another(
         assert yunikorn.dialect(following, pods, Served()) == word, "those pods are no reason for a third one"
 
 
+def test_gangs_that_gave_up_together_do_not_do_so_again() -> None:
+    def timeouts(dialect: str) -> list[int]:
+        found = []
+        for uid in "abcdefgh":
+            one = gang_of(pcs(clique("worker", **containers({"cpu": "1"}))))
+            one.metadata.uid = uid
+            said = draft_of(number(one, dialect)).annotations[PARAMETERS]
+            found.append(int(said.split()[0].removeprefix("placeholderTimeoutInSeconds=")))
+        return found
+
+    assert set(timeouts("Application1")) == {900}
+    again = timeouts("Application2")
+    assert len(set(again)) > 4
+    assert all(900 <= t < 1800 for t in again)
+    assert timeouts("Application3") != again == timeouts("Application2")
+
+
 def test_gangs_are_released_one_after_another_and_pods_that_join_one_that_runs_at_once() -> None:
     assert [yunikorn.pause(number(FOUND, d)) for d in ("Application1", "Application2Placed")] == [1.5, 0]
     assert YuniKorn({"secondsBetweenGangs": 0}).pause(FOUND) == 0
