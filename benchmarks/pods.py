@@ -7,6 +7,7 @@ from benchmarks.measure import Budget, cpu_per_object, finish, report
 from grove.api import Clique, ObjectMeta, PodCliqueSet, PodCliqueSetSpec, PodCliqueSetTemplate
 from grove.plan.cliques import standalone_clique
 from grove.plan.draft import PodDraft
+from grove.plan.gangs import GangSettings, gangs_of_replica
 from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 
@@ -34,10 +35,11 @@ def example() -> Shape:
 def main() -> None:
     shape = example()
     clique = standalone_clique(shape, shape.standalone[0], 0)
+    [gang] = gangs_of_replica(shape, 0, {}, GangSettings("default-scheduler", "default"))
     draft = PodDraft(scheduler_name="default-scheduler", gate="example.com/gang")
 
     def template() -> PodTemplate:
-        return PodTemplate(shape, clique, draft, init_image="grove-initc:1")
+        return PodTemplate(shape, clique, gang, draft, init_image="grove-initc:1")
 
     made = template()
     pod = msgspec.json.decode(made.body(0))

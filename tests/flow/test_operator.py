@@ -133,6 +133,61 @@ async def test_a_template_update_does_not_reset_what_was_scaled() -> None:
         assert (await grove.list("podcliquescalinggroups"))["llama-0-prefill"]["spec"]["replicas"] == 3
 
 
+async def resize_in_set(grove: Grove, name: str, **replicas: int) -> None:
+    """Changes the replicas of cliques and scaling groups where a user wrote them."""
+    pcs = (await grove.list("podcliquesets"))[name]
+    template = pcs["spec"]["template"]
+    for clique in template["cliques"]:
+        clique["spec"]["replicas"] = replicas.get(clique["name"], clique["spec"]["replicas"])
+    for group in template.get("podCliqueScalingGroups", []):
+        group["replicas"] = replicas.get(group["name"], group["replicas"])
+    await grove.call("PUT", f"{GROVE}/podcliquesets/{name}", pcs)
+    await grove.settle()
+
+
+async def test_a_minimum_that_is_left_open_is_all_pods_that_a_clique_was_made_with() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        await resize_in_set(grove, "train", worker=2)
+        status = (await grove.list("podcliquesets"))["train"]["status"]
+        assert "lastErrors" not in status
+        assert status["observedGeneration"] == 2
+        await grove.call("PATCH", f"{GROVE}/podcliquesets/train/scale", {"spec": {"replicas": 3}})
+        await grove.settle()
+        cliques = await grove.list("podcliques")
+        sizes = [(c["spec"]["replicas"], c["spec"]["minAvailable"]) for c in cliques.values()]
+        assert sizes == [(4, 4), (4, 4), (2, 2)]
+        gangs = await grove.list("podgangs")
+        assert [g["spec"]["podgroups"][0]["minReplicas"] for g in gangs.values()] == [4, 4, 2]
+        assert {g["status"]["phase"] for g in gangs.values()} == {"Running"}
+        assert await phases(grove) == {"Running": 10}
+
+
+async def test_pods_wait_for_as_many_of_their_parents_as_those_were_made_with() -> None:
+    async with running() as grove:
+        pcs = example("simple")
+        pcs["spec"]["replicas"] = 1
+        template = pcs["spec"]["template"]
+        first = template["cliques"][0] | {"name": "first"}
+        group = {"name": "unit", "cliqueNames": ["worker"]}
+        template |= {"cliques": [first, *template["cliques"]], "podCliqueScalingGroups": [group]}
+        template["cliqueStartupType"] = "CliqueStartupTypeInOrder"
+        first["spec"] = first["spec"] | {"roleName": "first", "replicas": 2}
+        await grove.apply(pcs)
+        await grove.settle()
+        await resize_in_set(grove, "train", first=5, worker=5, unit=3)
+        victim = next(iter(await pods_of(grove, "train-0-unit-0-worker")))
+        await grove.call("DELETE", f"{PODS}/{victim}")
+        await grove.settle()
+        pods = await pods_of(grove, "train-0-unit-0-worker")
+        assert victim not in pods
+        args = [p["spec"]["initContainers"][-1]["args"] for p in pods.values()]
+        assert args == [["--podcliques=train-0-first:2"]] * 4
+        assert "lastErrors" not in (await grove.list("podcliquesets"))["train"]["status"]
+        unit = (await grove.list("podcliquescalinggroups"))["train-0-unit"]["spec"]
+        assert (unit["replicas"], unit["minAvailable"]) == (1, 1)
+
+
 async def test_a_set_scales_out_to_zero_and_back() -> None:
     async with running() as grove:
         await up(grove, "simple")

@@ -121,6 +121,25 @@ def test_a_set_lives_its_whole_life(control_plane: Cluster, operator: subprocess
     assert get(cluster, "pods") == []
 
 
+def test_a_minimum_that_is_left_open_is_all_pods_that_a_clique_was_made_with(
+    control_plane: Cluster, operator: subprocess.Popen[bytes]
+) -> None:
+    cluster = control_plane
+    cluster.kubectl("apply", "-f", str(ROOT / "examples/simple.yaml"))
+    wait_for_gangs(cluster, "train-0", "train-1")
+    smaller = [{"op": "replace", "path": "/spec/template/cliques/0/spec/replicas", "value": 2}]
+    cluster.kubectl("patch", "pcs/train", "--type=json", "-p", json.dumps(smaller))
+    cluster.kubectl("scale", "pcs/train", "--replicas=3")
+    wait_for_gangs(cluster, "train-0", "train-1", "train-2")
+    cluster.kubectl("wait", "--for=jsonpath={.status.observedGeneration}=3", "pcs/train", "--timeout=60s")
+    sizes = [(c["spec"]["replicas"], c["spec"]["minAvailable"]) for c in get(cluster, "podcliques")]
+    assert sizes == [(4, 4), (4, 4), (2, 2)]
+    [train] = get(cluster, "podcliquesets")
+    assert "lastErrors" not in train["status"]
+    cluster.kubectl("delete", "pcs/train", "--timeout=120s")
+    cluster.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=60s")
+
+
 def test_a_backend_in_a_process_of_its_own_is_waited_for_and_may_restart(
     installed: Cluster, tmp_path: Path
 ) -> None:

@@ -54,11 +54,18 @@ class AutoScalingConfig(Model):
 class PodCliqueSpec(Model):
     role_name: Annotated[str, About("The role of these pods, unique in the set.", immutable=True)]
     pod_spec: Annotated[PodSpec, About("A core/v1 PodSpec.")]
-    replicas: Annotated[Int32, About("How many pods.", above=0)]
+    replicas: Annotated[
+        Int32,
+        About(
+            "How many pods. In a PodCliqueSet: how many to start with; later the PodClique is scaled.",
+            above=0,
+        ),
+    ]
     min_available: Annotated[
         Int32 | None,
         About(
-            "How many pods must be placed together, and below how many the gang counts as broken; by default all.",
+            "How many pods must be placed together, and below how many the gang counts as broken; by default all "
+            "that a PodClique is made with.",
             above=0,
             immutable=True,
         ),

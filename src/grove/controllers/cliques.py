@@ -327,7 +327,7 @@ class CliqueController:
         def made(prepare: Callable[[PodGang, PodGroup, PodDraft], None]) -> PodTemplate:
             draft = PodDraft(scheduler_name=label(gang, labels.SCHEDULER_NAME), gate=backend.gate)
             prepare(gang, group, draft)
-            return PodTemplate(shape, clique, draft, init_image=self._init_image)
+            return PodTemplate(shape, clique, gang, draft, init_image=self._init_image)
 
         required = made(backend.prepare_pod)
         splitting = faculty(backend, Splits)

@@ -20,7 +20,7 @@ from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, World, label, replica_index
 from grove.plan.autoscaling import autoscalers
 from grove.plan.claims import replica_claims
-from grove.plan.cliques import scaling_group, standalone_clique
+from grove.plan.cliques import as_scaled, scaling_group, standalone_clique
 from grove.plan.gangs import gangs_of_replica
 from grove.plan.mnnvl import compute_domains
 from grove.plan.services import headless_service
@@ -142,7 +142,10 @@ class ReplicaController:
     async def _ensure(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         """Gangs first: pods are made only once their gang exists."""
         i, world = key.replica, self._world
-        gangs = gangs_of_replica(shape, i, self._copies(shape, i), self._shapes.settings(shape))
+        cliques = world.cliques.cache.by_index("replica", key)
+        minimums = {c.metadata.name or "": m for c in cliques if (m := c.spec.min_available) is not None}
+        settings = self._shapes.settings(shape)
+        gangs = gangs_of_replica(shape, i, self._copies(shape, i), settings, minimums)
         work: list[tuple[str, Informer[Any], ObjectKey, bytes, tuple[str, ...]]] = []
         work += [
             ("ERR_CREATE_OR_PATCH_PODGANG", world.gangs, key_of(g), self._gang_body(g), GANG_OURS)
@@ -150,9 +153,7 @@ class ReplicaController:
         ]
         for clique in shape.standalone:
             wanted = standalone_clique(shape, clique, i)
-            known = world.cliques.cache.get(key_of(wanted))
-            if known is not None:
-                wanted.spec.replicas = known.spec.replicas
+            wanted = as_scaled(shape, clique, wanted, world.cliques.cache.get(key_of(wanted)))
             body, code = codec.encode(wanted), "ERR_CREATE_OR_UPDATE_PODCLIQUE"
             work.append((code, world.cliques, key_of(wanted), body, CLIQUE_OURS))
         for group in shape.groups:

@@ -18,7 +18,7 @@ from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import Reports, describe, last_errors
 from grove.controllers.world import World, label, replica_index
 from grove.plan.claims import group_claims
-from grove.plan.cliques import member_clique
+from grove.plan.cliques import as_scaled, member_clique
 from grove.plan.group_status import group_status
 from grove.plan.shape import Group, Shape
 from grove.runtime.batch import for_each
@@ -106,16 +106,13 @@ class ScalingGroupController:
         template = next((g for g in shape.groups if _is(group, shape, g, i)), None)
         if i is None or template is None:
             return []
-        wanted = [
-            member_clique(shape, template, c, i, j, group)
-            for j in range(group.spec.replicas)
-            for c in template.cliques
-        ]
+        wanted: list[PodClique] = []
+        for j in range(group.spec.replicas):
+            for c in template.cliques:
+                member = member_clique(shape, template, c, i, j, group)
+                wanted.append(as_scaled(shape, c, member, self._world.cliques.cache.get(key_of(member))))
 
         async def ensure(clique: PodClique) -> None:
-            known = self._world.cliques.cache.get(key_of(clique))
-            if known is not None:
-                clique.spec.replicas = known.spec.replicas
             await self._applier.ensure(
                 self._world.cliques, key_of(clique), codec.encode(clique), owner_uid=uid_of(group), ours=OURS
             )

@@ -93,6 +93,19 @@ def member_clique(
     return PodClique(metadata=metadata, spec=_spec(shape, clique, i, j))
 
 
+def as_scaled(shape: Shape, clique: Clique, wanted: PodClique, known: PodClique | None) -> PodClique:
+    """`wanted` with the size of the PodClique that exists.
+
+    Its replicas belong to whoever scales it. A minimum that the set leaves open is all pods that it was made with, and
+    cannot be changed.
+    """
+    if known is not None:
+        wanted.spec.replicas = known.spec.replicas
+        if known.spec.min_available is not None and clique.name in shape.open_minimums:
+            wanted.spec.min_available = known.spec.min_available
+    return wanted
+
+
 def _spec(shape: Shape, clique: Clique, i: int, j: int | None) -> PodCliqueSpec:
     editor = PodSpecEditor(clique.spec.pod_spec)
     group = shape.group_of.get(clique.name)

@@ -3,14 +3,17 @@
     base gang of replica i      every standalone clique, and of each scaling group the copies below minAvailable
     scaled gang of a group      one per copy from minAvailable on; it waits for its base gang
 
-A gang's groups are in the order: standalone cliques as written, then per group and copy its cliques.
+A gang's groups are in the order: standalone cliques as written, then per group and copy its cliques. The minimum of a
+group is that of its PodClique, which keeps what it was made with; `minimums` has those that exist, by name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from grove.api import labels, names
 from grove.api.meta import ObjectMeta
+from grove.api.model import replace
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import (
     GangPackConstraint,
@@ -43,47 +46,53 @@ def topology_name(shape: Shape) -> str | None:
     return next((p.constraint.topology_name for p in places(shape.pcs) if p.constraint.topology_name), None)
 
 
-def base_gang(shape: Shape, i: int, settings: GangSettings) -> PodGang:
+def base_gang(shape: Shape, i: int, settings: GangSettings, minimums: Mapping[str, int]) -> PodGang:
     levels = _Levels(settings.topology)
-    groups = [_pod_group(names.clique(shape.name, i, c.name), c, levels) for c in shape.standalone]
-    cliques = [*shape.standalone]
+    members = {names.clique(shape.name, i, c.name): c for c in shape.standalone}
     together: list[TopologyConstraintGroup] = []
     for group in shape.groups:
         full = names.scaling_group(shape.name, i, group.name)
         for j in range(group.min_available):
-            members = _members(full, group, j, levels)
-            groups += members
-            cliques += group.cliques
+            copy = _members(full, group, j)
+            members |= copy
             if settings.topology is not None and group.template.topology_constraint is not None:
                 together.append(
                     TopologyConstraintGroup(
                         name=names.scaling_group_replica(full, j),
-                        pod_group_names=[m.name for m in members],
+                        pod_group_names=list(copy),
                         topology_constraint=levels.translate(group.template.topology_constraint),
                     )
                 )
     constraint = levels.translate(shape.pcs.spec.template.topology_constraint)
-    return _gang(shape, names.base_gang(shape.name, i), groups, cliques, constraint, together, settings)
+    members = _sized(members, minimums)
+    return _gang(shape, names.base_gang(shape.name, i), members, constraint, together, settings)
 
 
-def scaled_gang(shape: Shape, group: Group, i: int, j: int, settings: GangSettings) -> PodGang:
+def scaled_gang(
+    shape: Shape, group: Group, i: int, j: int, settings: GangSettings, minimums: Mapping[str, int]
+) -> PodGang:
     """The gang of copy j of a scaling group, j not below minAvailable."""
-    levels = _Levels(settings.topology)
     full = names.scaling_group(shape.name, i, group.name)
     own = group.template.topology_constraint or shape.pcs.spec.template.topology_constraint
     name = names.scaled_gang(full, j, group.min_available)
-    members = _members(full, group, j, levels)
-    return _gang(shape, name, members, group.cliques, levels.translate(own), [], settings)
+    members = _sized(_members(full, group, j), minimums)
+    return _gang(shape, name, members, _Levels(settings.topology).translate(own), [], settings)
 
 
-def gangs_of_replica(shape: Shape, i: int, copies: dict[str, int], settings: GangSettings) -> list[PodGang]:
+def gangs_of_replica(
+    shape: Shape,
+    i: int,
+    copies: Mapping[str, int],
+    settings: GangSettings,
+    minimums: Mapping[str, int] = MappingProxyType({}),
+) -> list[PodGang]:
     """All gangs of replica i; `copies` says how many copies each scaling group has now."""
     scaled = [
-        scaled_gang(shape, g, i, j, settings)
+        scaled_gang(shape, g, i, j, settings, minimums)
         for g in shape.groups
         for j in range(g.min_available, copies.get(g.name, g.template.replicas))
     ]
-    return [base_gang(shape, i, settings), *scaled]
+    return [base_gang(shape, i, settings, minimums), *scaled]
 
 
 class _Levels:
@@ -104,8 +113,17 @@ class _Levels:
         )
 
 
-def _members(full: str, group: Group, j: int, levels: _Levels) -> list[PodGroup]:
-    return [_pod_group(names.clique_in_group(full, j, c.name), c, levels) for c in group.cliques]
+def _members(full: str, group: Group, j: int) -> dict[str, Clique]:
+    return {names.clique_in_group(full, j, c.name): c for c in group.cliques}
+
+
+def _sized(members: Mapping[str, Clique], minimums: Mapping[str, int]) -> dict[str, Clique]:
+    return {
+        name: replace(c, spec=replace(c.spec, min_available=minimums[name]))
+        if minimums.get(name, c.spec.min_available) != c.spec.min_available
+        else c
+        for name, c in members.items()
+    }
 
 
 def _pod_group(name: str, clique: Clique, levels: _Levels) -> PodGroup:
@@ -120,14 +138,15 @@ def _pod_group(name: str, clique: Clique, levels: _Levels) -> PodGroup:
 def _gang(
     shape: Shape,
     name: str,
-    groups: list[PodGroup],
-    cliques: Sequence[Clique],
+    members: Mapping[str, Clique],
     constraint: GangTopologyConstraint | None,
     together: list[TopologyConstraintGroup],
     settings: GangSettings,
 ) -> PodGang:
     """The user's labels and annotations of the set go to its gangs, and from there to the scheduler's objects."""
     meta = shape.pcs.metadata
+    levels = _Levels(settings.topology)
+    groups = [_pod_group(n, c, levels) for n, c in members.items()]
     own = {
         labels.COMPONENT: labels.Component.POD_GANG,
         labels.SCHEDULER_NAME: settings.scheduler_name,
@@ -146,7 +165,7 @@ def _gang(
         annotations[labels.TOPOLOGY_NAME] = name_of_binding
         annotations[labels.SCHEDULER_TOPOLOGY] = settings.topology_object or name_of_binding
     if settings.annotate is not None:
-        annotations |= settings.annotate(shape.pcs, cliques)
+        annotations |= settings.annotate(shape.pcs, list(members.values()))
     return PodGang(
         metadata=ObjectMeta(
             name=name,

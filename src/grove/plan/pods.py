@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from grove.api import labels, names
 from grove.api.podclique import PodClique
+from grove.api.podgang import PodGang
 from grove.plan.claims import claims_of_pod
 from grove.plan.draft import PodDraft
 from grove.plan.metadata import Json
@@ -31,14 +32,15 @@ _NAMELESS = Raw(b'""')
 class PodTemplate:
     """Makes the pods of one PodClique, as they are posted to the API server."""
 
-    def __init__(self, shape: Shape, clique: PodClique, draft: PodDraft, *, init_image: str) -> None:
-        place = place_of(shape, clique)
+    def __init__(
+        self, shape: Shape, clique: PodClique, gang: PodGang, draft: PodDraft, *, init_image: str
+    ) -> None:
         text = msgspec.json.encode(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
                 "metadata": _metadata(shape, clique, draft),
-                "spec": _spec(shape, clique, place, draft, init_image),
+                "spec": _spec(shape, clique, gang, draft, init_image),
             }
         )
         self._pieces = text.split(_MARK.encode())
@@ -67,14 +69,15 @@ def _metadata(shape: Shape, clique: PodClique, draft: PodDraft) -> Json:
     }
 
 
-def _spec(shape: Shape, clique: PodClique, place: Place, draft: PodDraft, init_image: str) -> Raw:
+def _spec(shape: Shape, clique: PodClique, gang: PodGang, draft: PodDraft, init_image: str) -> Raw:
+    place = place_of(shape, clique)
     editor = PodSpecEditor(clique.spec.pod_spec)
     gates = [g for g in editor.get("schedulingGates") or [] if g.get("name") != draft.gate]
     editor.set("schedulingGates", [*gates, {"name": draft.gate}])
     editor.set("schedulerName", draft.scheduler_name)
     editor.prepend_env(_environment(shape, clique, place))
     editor.set("subdomain", names.headless_service(shape.name, place.i))
-    wait_for_parents(editor, shape, clique, place, init_image)
+    wait_for_parents(editor, shape, clique, gang, init_image)
     for field, value in draft.spec.items():
         editor.set(field, value)
     # From here on there are marks in it, and it is no longer JSON that could be read again.

@@ -137,7 +137,7 @@ class _Renderer:
         gang = next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
         group = next(g for g in gang.spec.pod_groups if g.name == clique.metadata.name)
         draft = self.scheduling.draft(gang, group)
-        template = PodTemplate(self.shape, clique, draft, init_image=self.init_image)
+        template = PodTemplate(self.shape, clique, gang, draft, init_image=self.init_image)
         for p in range(clique.spec.replicas):
             pod: Json = msgspec.json.decode(template.body(p))
             pod["metadata"] = {"name": _pod_name(clique, p), **pod["metadata"]}

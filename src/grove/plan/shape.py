@@ -40,6 +40,7 @@ class Shape:
 
     def __init__(self, pcs: PodCliqueSet) -> None:
         self.pcs = with_defaults(pcs)
+        self.open_minimums = {c.name for c in pcs.spec.template.cliques if c.spec.min_available is None}
         template = self.pcs.spec.template
         self.cliques = {c.name: c for c in template.cliques}
         self.groups = tuple(

@@ -8,8 +8,8 @@ It is added only to pods that have somebody to wait for. It sees other pods thro
 
 from grove.api import labels, names
 from grove.api.podclique import PodClique
+from grove.api.podgang import PodGang
 from grove.plan.metadata import Json
-from grove.plan.place import Place
 from grove.plan.podspec import PodSpecEditor
 from grove.plan.shape import Shape
 
@@ -22,13 +22,13 @@ _POD_INFO, _POD_INFO_PATH = "pod-info-vol", "/var/grove/pod-info"
 
 
 def wait_for_parents(
-    editor: PodSpecEditor, shape: Shape, clique: PodClique, place: Place, image: str
+    editor: PodSpecEditor, shape: Shape, clique: PodClique, gang: PodGang, image: str
 ) -> None:
     """Adds the container, as the last one before those of the pod itself, if there is anybody to wait for."""
     if not clique.spec.starts_after:
         return
-    minimums = _minimums(shape, place)
-    # A parent that the set no longer has would be waited for in vain.
+    minimums = {g.name: g.min_replicas for g in gang.spec.pod_groups}
+    # A parent that the gang no longer has would be waited for in vain.
     parents = [p for p in clique.spec.starts_after if p in minimums]
     editor.append("volumes", *_volumes(shape))
     editor.append(
@@ -40,18 +40,6 @@ def wait_for_parents(
             "volumeMounts": [_mount(_POD_INFO, _POD_INFO_PATH), _mount(_TOKEN, _TOKEN_PATH)],
         },
     )
-
-
-def _minimums(shape: Shape, place: Place) -> dict[str, int]:
-    """minAvailable of every PodClique that one at this place can wait for, by its full name."""
-    i = place.i
-    found = {names.clique(shape.name, i, c.name): c for c in shape.standalone}
-    for group in shape.groups:
-        full = names.scaling_group(shape.name, i, group.name)
-        own = [place.j] if group is place.group and place.j is not None else []
-        copies = [*range(group.min_available), *own]
-        found |= {names.clique_in_group(full, j, c.name): c for j in copies for c in group.cliques}
-    return {name: c.spec.min_available or c.spec.replicas for name, c in found.items()}
 
 
 def _volumes(shape: Shape) -> list[Json]:

@@ -781,6 +781,22 @@ UPDATE_RULES = [
         "it was 1",
     ),
     Change(
+        "a minimum that is left open stays open",
+        pcs(clique(replicas=2)),
+        pcs(clique(replicas=4)),
+        pcs(clique(replicas=4, minAvailable=3)),
+        f"{T}.cliques[0].spec.minAvailable",
+        "it was 2",
+    ),
+    Change(
+        "a minimum that is left open may be written down",
+        pcs(clique(replicas=2)),
+        pcs(clique(replicas=4, minAvailable=2)),
+        pcs(clique(replicas=4, minAvailable=4)),
+        f"{T}.cliques[0].spec.minAvailable",
+        "it was 2",
+    ),
+    Change(
         "their shared claims stay",
         pcs(podCliqueScalingGroups=[group()]),
         pcs(podCliqueScalingGroups=[group(scaleConfig={"maxReplicas": 3})]),

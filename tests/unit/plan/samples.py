@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
-from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, labels
 from grove.api.model import replace
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.cliques import member_clique, scaling_group, standalone_clique
 from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings
+from grove.plan.gangs import GangSettings, gangs_of_replica
 from grove.plan.pods import PodTemplate
 from grove.plan.render import Scheduling
 from grove.plan.shape import Shape
@@ -59,10 +59,18 @@ def draft(**changes: Any) -> PodDraft:
     return PodDraft(**{"scheduler_name": "default-scheduler", "gate": GATE, **changes})
 
 
+def gang_of(found: Shape, clique: PodClique) -> PodGang:
+    i = int(clique.metadata.labels[labels.REPLICA_INDEX])
+    gangs = gangs_of_replica(found, i, {}, GangSettings("default-scheduler", "default"))
+    return next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
+
+
 def pod(found: Shape, clique: PodClique, index: int = 0, **changes: Any) -> Json:
     """A pod as it would be posted."""
     made: Json = msgspec.json.decode(
-        PodTemplate(found, clique, draft(**changes), init_image=INIT_IMAGE).body(index)
+        PodTemplate(found, clique, gang_of(found, clique), draft(**changes), init_image=INIT_IMAGE).body(
+            index
+        )
     )
     return made
 

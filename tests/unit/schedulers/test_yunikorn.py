@@ -40,7 +40,7 @@ def containers(*requests: Json, **more: Any) -> Json:
 def gang_of(found: PodCliqueSet, backend: YuniKorn = yunikorn) -> PodGang:
     """As the operator makes it."""
     found.metadata.namespace = "team-a"
-    made = base_gang(Shape(found), 0, Selection(backend, "yunikorn").settings(None))
+    made = base_gang(Shape(found), 0, Selection(backend, "yunikorn").settings(None), {})
     made.metadata.uid = "5d1c7a52-0000-4000-8000-000000000001"
     made.metadata.owner_references = []
     return made

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from grove.api.codec import encode
 from grove.api.config import OperatorConfiguration
 from grove.api.defaults import with_defaults
+from grove.api.model import replace
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.bounds import check_bounds
@@ -52,7 +53,7 @@ def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | 
     if pcs.metadata.deletion_timestamp is not None:
         return []
     new = with_defaults(pcs)
-    before = with_defaults(old) if old is not None else None
+    before = with_defaults(_equally_open(old, pcs)) if old is not None else None
     problems = list(check_metadata(new.metadata))
     if before is not None and encode(new.spec) == encode(before.spec):
         return problems
@@ -74,6 +75,18 @@ def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | 
     if before is not None:
         problems += check_update(new, before)
     return problems
+
+
+def _equally_open(old: PodCliqueSet, new: PodCliqueSet) -> PodCliqueSet:
+    """The old set, where a minimum that both leave open means the same in both, whatever the replicas."""
+    sizes = {c.name: c.spec.replicas for c in new.spec.template.cliques if c.spec.min_available is None}
+    cliques = [
+        replace(c, spec=replace(c.spec, min_available=sizes[c.name] or 1))
+        if c.spec.min_available is None and c.name in sizes
+        else c
+        for c in old.spec.template.cliques
+    ]
+    return replace(old, spec=replace(old.spec, template=replace(old.spec.template, cliques=cliques)))
 
 
 def _check_termination_delay(pcs: PodCliqueSet) -> Iterator[Problem]:
