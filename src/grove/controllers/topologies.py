@@ -26,7 +26,7 @@ from grove.runtime.informer import Informer
 from grove.runtime.manager import Manager
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
-from grove.schedulers.backend import Backend, SchedulerObject, Topologies
+from grove.schedulers.backend import Backend, SchedulerObject, Topologies, faculty
 
 
 class TopologyController:
@@ -34,9 +34,9 @@ class TopologyController:
         self._world = world
         self._applier = Applier()
         self._schedulers: dict[str, tuple[Topologies, Informer[Companion]]] = {
-            b.scheduler_name: (b, manager.informer(b.topology_kind, decode_companion, required=False))
+            b.scheduler_name: (keeping, manager.informer(kind, decode_companion, required=False))
             for b in sorted(backends, key=lambda b: b.name)
-            if isinstance(b, Topologies)
+            if (keeping := faculty(b, Topologies)) is not None and (kind := keeping.topology_kind) is not None
         }
 
     def controller(self) -> Controller[ObjectKey]:

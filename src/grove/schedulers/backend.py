@@ -162,7 +162,8 @@ _FACULTIES: dict[tuple[type, type], bool] = {}
 def faculty(backend: Backend, kind: type[F]) -> F | None:
     """The backend as one of the optional protocols below; None if it is not.
 
-    Python is asked once per class: `isinstance` on a protocol is slow.
+    Python is asked once per class, since `isinstance` on a protocol is slow: what a backend can do must not depend on
+    its settings.
     """
     asked = (type(backend), kind)
     found = _FACULTIES.get(asked)
@@ -211,8 +212,8 @@ class Observation:
 
 @runtime_checkable
 class Topologies(Protocol):
-    topology_kind: ObjectKind
-    """The kind of what `topology` returns, which is cluster-scoped."""
+    topology_kind: ObjectKind | None
+    """The kind of what `topology` returns, which is cluster-scoped; None if by its settings it writes none."""
 
     def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
         """The scheduler's own object for a cluster topology, of the same name."""

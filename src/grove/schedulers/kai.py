@@ -75,7 +75,7 @@ class Kai:
     gate = Gate.KAI
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES,)
-    topology_kind = TOPOLOGIES
+    topology_kind: ObjectKind | None = TOPOLOGIES
     offers = (
         Offer(
             "kai",

@@ -11,9 +11,10 @@ from grove.api.conditions import Reason
 from grove.api.podgang import PodGang
 from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
 from grove.plan.draft import PodDraft
-from grove.schedulers.backend import Refusal, Served, Topologies
+from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.koordinator.backend import GATED, LINK, POD_GROUPS, POD_GROUPS_OF_KOORDINATOR, UNGATED
+from grove.schedulers.koordinator.topology import TOPOLOGIES
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
     Json,
@@ -110,7 +111,7 @@ def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
     ]
     binding = {"metadata": {"name": "floor"}, "spec": {"levels": levels}}
     managing = Koordinator({"networkTopology": "managed"})
-    assert [isinstance(b, Topologies) for b in (managing, aware, koordinator)] == [True, False, False]
+    assert [b.topology_kind for b in (managing, aware, koordinator)] == [TOPOLOGIES, None, None]
     made = managing.topology(codec.decode(codec.encode(binding), ClusterTopologyBinding))
     check_golden("koordinator/topology", [{"kind": made.kind.kind, **made.body}])
 

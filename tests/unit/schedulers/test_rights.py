@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grove.schedulers.backend import Backend, ObjectKind, Reads, Topologies
+from grove.schedulers.backend import Backend, ObjectKind, Reads, Topologies, faculty
 from grove.schedulers.registry import installed
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
@@ -32,7 +32,8 @@ def allowed(kind: ObjectKind, file: str = "operator.yaml") -> set[str]:
 
 
 def made(backend: Backend) -> list[ObjectKind]:
-    return [*backend.kinds, *([backend.topology_kind] if isinstance(backend, Topologies) else [])]
+    found = faculty(backend, Topologies)
+    return [*backend.kinds, *([found.topology_kind] if found and found.topology_kind else [])]
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)

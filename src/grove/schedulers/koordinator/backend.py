@@ -116,15 +116,14 @@ class Koordinator:
             },
         ),
     )
-    # There is one tree for the whole cluster: Grove writes it only when told to.
-    topology_kind: ObjectKind
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
         aware = self._settings.network_topology != "off"
         self.reads: Sequence[ObjectKind] = (QUOTAS, TOPOLOGIES) if aware else (QUOTAS,)
-        if self._settings.network_topology == "managed":
-            self.topology_kind = TOPOLOGIES
+        # There is one tree for the whole cluster: Grove writes it only when told to.
+        managed = self._settings.network_topology == "managed"
+        self.topology_kind = TOPOLOGIES if managed else None
 
     def matches(self, scheduler_name: str) -> bool:
         return "koord" in scheduler_name

@@ -390,6 +390,8 @@ class BackendConformance:
 
     def test_a_topology_object_is_of_its_kind(self) -> None:
         backend = self._with(Topologies)
+        if backend.topology_kind is None:
+            pytest.skip(f"{backend.name} writes no topologies by default")
         made = backend.topology(TOPOLOGY)
         assert made.kind == backend.topology_kind
         assert not made.kind.namespaced
