@@ -7,9 +7,15 @@ from typing import Any
 
 import orjson
 import pytest
+from prometheus_client import generate_latest
+from structlog.testing import capture_logs
 
-from grove.api import labels
+from grove.api import PodGang, codec, labels
 from grove.api.config import OperatorConfiguration
+from grove.cli.explain_cluster import find_subject, read
+from grove.operator.metrics import GroveMetrics
+from grove.plan.explain import explain
+from grove.runtime.metrics import Metrics
 from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.sandbox.nodes import RACK, ZONE
 from grove.schedulers.kube import Kubernetes
@@ -251,6 +257,39 @@ async def test_a_cluster_without_any_gang_api_runs_sets_and_says_what_it_lacks()
         said = await synced(lab, "plain-0")
         assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
         assert "placed one by one" in said["message"]
+
+
+async def test_the_dialect_and_what_it_cannot_promise_are_seen_in_logs_metrics_explain_and_a_condition() -> (
+    None
+):
+    meddler = Meddler()
+    meddler.hidden = (NATIVE,)
+    with capture_logs() as logs:
+        async with grove_with(meddler) as grove:
+            lab: Any = grove
+            await grove.apply(a_set("plain", {"a": (2, 2), "b": (1, 1)}))
+            await grove.settle()
+            weaker = await synced(lab, "plain-0")
+            assert (await dialect_of(lab, "plain-0"), weaker["reason"]) == ("NoGangAPI", "WeakerThanAsked")
+
+            client = grove.cluster.client("explain")
+            answer = explain(await read(client, await find_subject(client, "default", "plain")))
+            assert answer.dialect == "NoGangAPI"
+            assert ("WeakerThanAsked", weaker["message"]) in [(f.reason, f.message) for f in answer.findings]
+
+            counted = Metrics()
+            gangs = [codec.decode(orjson.dumps(g), PodGang) for g in (await items(lab, GANGS)).values()]
+            GroveMetrics(counted.registry).count(gangs)
+            text = generate_latest(counted.registry).decode()
+            assert 'grove_gangs_weaker_than_asked{backend="default",dialect="NoGangAPI"} 1.0' in text
+
+            meddler.hidden = ()
+            await asyncio.sleep(400)
+    chosen = [(e["dialect"], e["cannot_promise"]) for e in logs if e["event"] == "the cluster offers"]
+    assert [dialect for dialect, _ in chosen] == ["NoGangAPI", "CompositePodGroup"]
+    assert "all or nothing over all groups: pods are released together and placed one by one" in chosen[0][1]
+    assert "queues" in chosen[1][1]
+    assert not any(p.startswith("all or nothing") for p in chosen[1][1])
 
 
 async def test_an_edited_group_is_put_back() -> None:

@@ -28,7 +28,8 @@ from grove.runtime.errors import (
 )
 from grove.runtime.requests import Call
 from grove.runtime.transport import Request
-from grove.schedulers.backend import Backend, ObjectKind, Probe, Probes, faculty
+from grove.schedulers.backend import Backend, ObjectKind, Probe, Probes, Served, faculty
+from grove.schedulers.promises import Chooses
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +112,19 @@ class Discovery:
         elif known is not None and known != before[0]:
             kinds = [f"{k.kind} ({k.api_version})" for k in known.fields]
             log.info("the cluster serves", backend=name, kinds=kinds, kept=sorted(known.kept))
+            self._say_offer(backend, known)
         return True
+
+    def _say_offer(self, backend: Backend, known: Known) -> None:
+        if (choosing := faculty(backend, Chooses)) is not None:
+            offer = choosing.chosen(Served(known.fields, known.kept, known.dropped))
+            log.info(
+                "the cluster offers",
+                backend=backend.name,
+                dialect=offer.key,
+                scheduler=offer.title,
+                cannot_promise=offer.not_promised,
+            )
 
     async def _answer(self, backend: Backend) -> Known:
         listed = {

@@ -8,6 +8,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from grove.api import PodGang, labels
+from grove.api.conditions import ConditionType, Reason
+from grove.plan.gates import conditions
+from grove.plan.status_conditions import find
 from grove.schedulers.backend import dialect_of
 
 
@@ -32,14 +35,27 @@ class GroveMetrics(Collector):
         self._gangs = gangs
 
     def collect(self) -> Iterator[Metric]:
-        found = GaugeMetricFamily(
+        gangs = list(self._gangs)
+        yield _by_dialect(
             "grove_gangs",
             "PodGangs, by scheduler backend and by the dialect of its API that they are written in.",
-            labels=["backend", "dialect"],
+            gangs,
         )
-        tally = Tally(
-            (g.metadata.labels.get(labels.SCHEDULER_BACKEND, ""), dialect_of(g)) for g in self._gangs
+        yield _by_dialect(
+            "grove_gangs_weaker_than_asked",
+            "PodGangs that ask for more than their scheduler can promise in this cluster.",
+            [g for g in gangs if _is_weaker(g)],
         )
-        for names, number in sorted(tally.items()):
-            found.add_metric(names, number)
-        yield found
+
+
+def _by_dialect(name: str, help_: str, gangs: Iterable[PodGang]) -> Metric:
+    found = GaugeMetricFamily(name, help_, labels=["backend", "dialect"])
+    tally = Tally((g.metadata.labels.get(labels.SCHEDULER_BACKEND, ""), dialect_of(g)) for g in gangs)
+    for names, number in sorted(tally.items()):
+        found.add_metric(names, number)
+    return found
+
+
+def _is_weaker(gang: PodGang) -> bool:
+    synced = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+    return synced is not None and synced.reason == Reason.WEAKER_THAN_ASKED

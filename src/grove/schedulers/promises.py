@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from grove.schedulers.backend import Served
+
 
 class Promise(StrEnum):
     GANG = "all or nothing over all groups"
@@ -35,8 +37,21 @@ class Offer:
     kept: Mapping[Promise, str]
     instead: Mapping[Promise, str] = field(default_factory=dict)
 
+    @property
+    def not_promised(self) -> list[str]:
+        """What is not promised, and what happens then if there is more to say."""
+        missing = [p for p in Promise if p not in self.kept]
+        return [f"{p}: {self.instead[p]}" if p in self.instead else p.value for p in missing]
+
 
 @runtime_checkable
 class Declares(Protocol):
     offers: Sequence[Offer]
     """One for each form of the scheduler, the best first."""
+
+
+@runtime_checkable
+class Chooses(Protocol):
+    def chosen(self, served: Served) -> Offer:
+        """The form of the scheduler that this cluster has, and new gangs get: said in the log when it changes."""
+        ...

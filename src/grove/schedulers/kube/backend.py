@@ -33,11 +33,12 @@ from grove.schedulers.kube.composite import Composite
 from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
 from grove.schedulers.kube.none import NoGangApi
-from grove.schedulers.kube.offers import OFFERS
+from grove.schedulers.kube.offers import OFFERS, WITHOUT_GANGS
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
 from grove.schedulers.kube.warnings import warnings_of
 from grove.schedulers.kube.words import scheduler_words
+from grove.schedulers.promises import Offer
 
 # The best first; the last is always offered.
 DIALECTS: Sequence[Dialect] = (Composite(), Flat(), V136(), V135(), NoGangApi())
@@ -61,6 +62,10 @@ class Kubernetes:
 
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("", DEFAULT_SCHEDULER)
+
+    def chosen(self, served: Served) -> Offer:
+        best = next(d for d in DIALECTS if d.offered(served))
+        return next((o for o in OFFERS if o.key == best.name), WITHOUT_GANGS)
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
         offered = [d for d in DIALECTS if d.offered(served)]

@@ -62,3 +62,10 @@ OFFERS: Sequence[Offer] = (
         },
     ),
 )
+
+WITHOUT_GANGS = Offer(
+    "NoGangAPI",
+    "kube-scheduler without a gang API",
+    {},
+    {Promise.GANG: "pods are released together and placed one by one"},
+)
