@@ -11,18 +11,17 @@ import argparse
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any
 
 import msgspec
 import orjson
 from grove_testbed.build import NotBuiltError
-from grove_testbed.cluster import Cluster as Testbed
 
 from benchmarks.measure import Budget, finish
-from benchmarks.operator_costs import SETS, WRITES, Recorder
+from benchmarks.operator_costs import SETS
+from benchmarks.servers import WRITES, Server, real
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
 from grove.api.pods import Pod
@@ -33,7 +32,7 @@ from grove.runtime.cache import Change
 from grove.runtime.client import Client
 from grove.runtime.http import HttpTransport
 from grove.runtime.informer import Informer
-from grove.runtime.kubeconfig import Cluster, from_kubeconfig
+from grove.runtime.kubeconfig import Cluster
 from grove.runtime.logs import configure
 from grove.runtime.requests import Call
 from grove.runtime.transport import Request
@@ -48,27 +47,25 @@ CONTAINER = {"name": "main", "image": "registry.example/app:1", "resources": {"r
 POD_SPEC: dict[str, Any] = {"automountServiceAccountToken": False, "containers": [CONTAINER]}
 
 
-@contextmanager
-def control_plane() -> Iterator[Cluster]:
-    with Testbed.start(
+def control_plane() -> AbstractContextManager[Server]:
+    return real(
         K8S,
         scheduler="default",
         nodes=nodes(10, ROOM),
         definitions=all_crds(),
         skip_admission=("ServiceAccount",),
-    ) as cluster:
-        yield from_kubeconfig([Path(cluster.kubeconfig("admin"))])
+    )
 
 
-async def with_gangs(cluster: Cluster, gangs: int) -> tuple[float, Counter[str]]:
+async def with_gangs(server: Server, gangs: int) -> tuple[float, Counter[str]]:
     """Seconds until all pods are bound, and the operator's writes by what is written."""
     calm_the_collector()
-    recorder = Recorder(HttpTransport(cluster, user_agent="grove-bench"))
+    recorder = server.recorder()
     client = Client(recorder, field_manager="grove-operator")
     configuration = OperatorConfiguration()
     registry = Registry(configuration.scheduler, {"default": Kubernetes})
     operator, stop = Operator(client, configuration, registry), asyncio.Event()
-    async with all_bound(cluster, gangs) as (user, done), asyncio.TaskGroup() as group:
+    async with all_bound(server.bench, gangs) as (user, done), asyncio.TaskGroup() as group:
         running = group.create_task(operator.run(stop))
         await create(
             user, SETS, a_set("warm-up", 1)
@@ -82,16 +79,16 @@ async def with_gangs(cluster: Cluster, gangs: int) -> tuple[float, Counter[str]]
         await wait_for(operator, *(f"bench-{i}" for i in range(gangs)))
         stop.set()
         await running
-    written = [w for w in recorder.writes if "dryRun" not in w.query]
+    counts = recorder.counts()
     await recorder.close()
-    return seconds, Counter(f"{w.method} {resource_of(w.path)}" for w in written if w.method in WRITES)
+    return seconds, Counter({what: n for what, n in counts.items() if what.rpartition(" ")[0] in WRITES})
 
 
-async def bare(cluster: Cluster, gangs: int) -> float:
+async def bare(server: Server, gangs: int) -> float:
     """Seconds until the same pods are bound, without gangs."""
     names = iter([f"bench-{i}-{g}-{p}" for i in range(gangs) for g, n in GROUPS.items() for p in range(n)])
 
-    async with all_bound(cluster, gangs) as (user, done):
+    async with all_bound(server.bench, gangs) as (user, done):
 
         async def work() -> None:
             for name in names:
@@ -164,12 +161,6 @@ async def create(client: Client, path: str, body: dict[str, Any]) -> None:
     await client.send(Call(Request("POST", path, {}, headers, orjson.dumps(body)), "create", "bench"))
 
 
-def resource_of(path: str) -> str:
-    _, _, rest = path.partition("/namespaces/")
-    parts = rest.split("/")
-    return "/".join([parts[1], *parts[3:]])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -178,10 +169,10 @@ def main() -> None:
     gangs: int = parser.parse_args().gangs
     configure("error", "text")
     try:
-        with control_plane() as cluster:
-            alone = asyncio.run(bare(cluster, gangs))
-        with control_plane() as cluster:
-            together, written = asyncio.run(with_gangs(cluster, gangs))
+        with control_plane() as server:
+            alone = asyncio.run(bare(server, gangs))
+        with control_plane() as server:
+            together, written = asyncio.run(with_gangs(server, gangs))
     except NotBuiltError as missing:
         print(f"skipped: {missing}")
         return

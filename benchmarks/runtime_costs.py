@@ -49,8 +49,8 @@ async def main() -> None:
     events = await _best(lambda: _informer(recorded), COUNT)
     plain = await _best(lambda: _decode_all(bodies), COUNT)
     looks, requests = await _looks(recorded)
-    with embedded() as cluster:
-        ours, bare, patches = await _writes(cluster, bodies[0])
+    with embedded() as server:
+        ours, bare, patches = await _writes(server.bench, bodies[0])
     memory = await _memory(recorded)
     report(
         "CPU of the runtime",

@@ -2,38 +2,122 @@
 
 import asyncio
 import multiprocessing
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
+
+from grove_testbed.access import IDENTITIES
+from grove_testbed.accounting import RequestCounter
+from grove_testbed.cluster import Cluster as Testbed
 
 from grove.runtime.credentials import FixedToken
+from grove.runtime.http import HttpTransport
 from grove.runtime.kubeconfig import Cluster, from_kubeconfig
+from grove.runtime.transport import Request, Response, Stream, Transport
 from grove.sandbox.apiserver import ApiServer
 from grove.sandbox.http import serve
 
+VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+WRITES = ("create", "update", "patch", "delete")
+
+
+@dataclass(frozen=True)
+class Server:
+    """`audit` counts what a real server answered; what the embedded one is asked is counted on the way to it."""
+
+    bench: Cluster
+    operator: Cluster
+    audit: RequestCounter | None = None
+
+    def recorder(self) -> "Recorder":
+        return Recorder(HttpTransport(self.operator, user_agent="grove-bench"), self.audit)
+
+
+@dataclass
+class Recorder:
+    """The operator's way to a server. Keeps every write that was accepted, and counts, since `forget`."""
+
+    inner: Transport
+    audit: RequestCounter | None
+    sent: Counter[str] = field(default_factory=Counter)
+    writes: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Response:
+        response = await self.inner.send(request)
+        verb = VERBS[request.method]
+        if request.query.get("dryRun"):
+            verb = f"dry-run {verb}"
+        self.sent[f"{verb} {_resource(request.path)}"] += 1
+        if verb in WRITES and response.status < 300:
+            self.writes.append(request)
+        return response
+
+    async def stream(self, request: Request) -> Stream:
+        return await self.inner.stream(request)
+
+    def forget(self) -> None:
+        self.sent.clear()
+        self.writes.clear()
+        if self.audit is not None:
+            self.audit.reset()
+
+    def counts(self) -> Counter[str]:
+        """The operator's requests as `create pods`, `patch pods/status`, `dry-run create pods`, `get /apis`."""
+        if self.audit is None:
+            return Counter(self.sent)
+        counted: Counter[str] = Counter()
+        for request, count in self.audit.requests().items():
+            if request.client == "operator":
+                counted[f"{request.verb} {request.resource}"] += count
+        return counted
+
+    async def close(self) -> None:
+        await self.inner.close()
+
 
 @contextmanager
-def embedded() -> Iterator[Cluster]:
+def embedded() -> Iterator[Server]:
     """The embedded API server, with nobody who schedules pods or runs them."""
     context = multiprocessing.get_context("spawn")
     near, far = context.Pipe()
     process = context.Process(target=_serve, args=(far,), daemon=True)
     process.start()
     try:
-        yield Cluster(near.recv(), FixedToken())
+        cluster = Cluster(near.recv(), FixedToken())
+        yield Server(cluster, cluster)
     finally:
         near.close()
         process.join()
 
 
 @contextmanager
-def real() -> Iterator[Cluster]:
-    """A kube-apiserver of the testbed with its controllers, and nobody who schedules."""
-    from grove_testbed.cluster import Cluster as Testbed
+def real(*start: Any, **settings: Any) -> Iterator[Server]:
+    """A kube-apiserver of the testbed with its controllers; nobody schedules unless the settings say so.
 
-    with Testbed.start() as cluster:
-        yield from_kubeconfig([Path(cluster.kubeconfig("admin"))])
+    Raises NotBuiltError.
+    """
+    with Testbed.start(*start, **settings) as cluster:
+        user, _ = IDENTITIES["operator"]
+        cluster.kubectl(
+            "create", "clusterrolebinding", "bench", "--clusterrole=cluster-admin", f"--user={user}"
+        )
+        bench, operator = (from_kubeconfig([Path(cluster.kubeconfig(who))]) for who in ("admin", "operator"))
+        yield Server(bench, operator, RequestCounter(cluster))
+
+
+def _resource(path: str) -> str:
+    """As in an audit log: `pods`, `pods/status`, or the path if it is about no kind of objects."""
+    _, found, rest = path.partition("/namespaces/")
+    if not found:
+        parts = path.strip("/").split("/")
+        kind = parts[2:] if parts[0] == "api" else parts[3:]
+        return kind[0] if kind else path
+    parts = rest.split("/")
+    return "/".join([*parts[1:2], *parts[3:]]) or "namespaces"
 
 
 def _serve(pipe: Connection) -> None:

@@ -67,9 +67,11 @@ def test_requests_are_counted_by_client_verb_and_resource(cluster: Cluster) -> N
     counter = RequestCounter(cluster)
     for name in ("one", "two"):
         cluster.kubectl("create", "configmap", name)
+    cluster.kubectl("create", "configmap", "three", "--dry-run=server")
     with pytest.raises(KubectlError):
         cluster.kubectl("get", "secrets", who="user")
     assert counter.count(client="admin", verb="create", resource="configmaps") == 2
+    assert counter.count(client="admin", verb="dry-run create", resource="configmaps") == 1
     assert counter.requests()[Request("user", "list", "secrets", 403)] == 1
     counter.reset()
     assert counter.count(client="admin") == 0

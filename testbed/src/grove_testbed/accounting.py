@@ -23,7 +23,10 @@ _WHO = {user: who for who, (user, _) in IDENTITIES.items()}
 
 @dataclass(frozen=True, order=True)
 class Request:
-    """``client`` is a name from ``IDENTITIES``; ``resource`` has its subresource: ``pods/status``."""
+    """``client`` is a name from ``IDENTITIES``; ``resource`` has its subresource: ``pods/status``.
+
+    The verb of a dry run says so, since nothing is written: ``dry-run create``.
+    """
 
     client: str
     verb: str
@@ -67,10 +70,10 @@ class RequestCounter:
 def _request(event: dict[str, Any]) -> Request:
     target = event.get("objectRef", {})
     resource = "/".join(part for part in (target.get("resource"), target.get("subresource")) if part)
-    user = event["user"]["username"]
+    user, uri = event["user"]["username"], event["requestURI"]
     return Request(
         _WHO.get(user, user),
-        event["verb"],
-        resource or event["requestURI"].partition("?")[0],
+        f"dry-run {event['verb']}" if "dryRun=All" in uri else event["verb"],
+        resource or uri.partition("?")[0],
         event["responseStatus"]["code"],
     )
