@@ -22,7 +22,7 @@ $(STAMP): requirements.lock pyproject.toml testbed/pyproject.toml
 demo: $(STAMP)  ## watch a gang live its whole life: make demo [SCHEDULER=default|kai|koordinator|volcano|yunikorn]
 	$(BIN)/grove demo --scheduler $(or $(SCHEDULER),default) $(ARGS)
 
-test: check unit  ## lint, types, layers, and every test that needs no cluster
+test: check unit  ## lint, types, layers, and every test that needs no real cluster
 
 check: $(STAMP)
 	$(BIN)/ruff check .
