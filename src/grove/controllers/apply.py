@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from grove.api import codec
+from grove.api import codec, labels
 from grove.controllers.world import Companion
 from grove.plan.difference import difference, left_behind
 from grove.runtime.errors import AlreadyExists
@@ -56,8 +56,8 @@ class Applier:
         """The object as it is afterwards; None while its predecessor is still going away.
 
         `desired` is its JSON, with the name and namespace of `key`, and the owner reference. An object that differs in
-        a `fixed` field raises FixedFieldsError, or with `all_but_fixed` keeps that field. Raises ForeignObjectError,
-        and the errors of requests.
+        a `fixed` field raises FixedFieldsError, or with `all_but_fixed` keeps that field. One that an owner of the same
+        name left behind is taken up. Raises ForeignObjectError, and the errors of requests.
         """
         found = informer.cache.get(key)
         if found is not None and self._is_settled(found, desired):
@@ -73,7 +73,7 @@ class Applier:
         if _is_going(found):
             return None
         wanted: Json = orjson.loads(desired)
-        if owner_uid and owner_uid not in [o.uid for o in _owners(found)]:
+        if owner_uid and owner_uid not in [o.uid for o in _owners(found)] and not _is_left(found, wanted):
             owner = next(f"{o['kind']} {o['name']}" for o in wanted["metadata"]["ownerReferences"])
             if owner in [f"{o.kind} {o.name}" for o in _owners(found)]:
                 return None  # it belongs to a predecessor of its owner, and garbage collection takes it
@@ -141,6 +141,13 @@ def _as_json(obj: KubeObject) -> Json:
 
 def _is_going(obj: KubeObject) -> bool:
     return getattr(obj.metadata, "deletion_timestamp", None) is not None
+
+
+def _is_left(found: KubeObject, wanted: Json) -> bool:
+    """Whether Grove made it for a set of this name that went without it: `kubectl delete --cascade=orphan`."""
+    given, ours = getattr(found.metadata, "labels", {}), wanted["metadata"].get("labels", {})
+    same = all(given.get(k) == ours.get(k) for k in (labels.MANAGED_BY, labels.PART_OF))
+    return not _owners(found) and labels.PART_OF in ours and same
 
 
 def _owners(obj: KubeObject) -> list[Any]:

@@ -12,6 +12,7 @@ from grove.api import PodCliqueSet, labels
 from grove.controllers.world import World, label, replica_index
 from grove.plan.explain import Finding, Observed, Target, set_reason, top_reason
 from grove.runtime.cache import Change
+from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 
 LOOK_EVERY = 10.0
@@ -43,6 +44,16 @@ class Reasons:
         """The top reason of a set, which has its newest status."""
         self._looked[uid_of(pcs)] = asyncio.get_running_loop().time()
         return set_reason(pcs, [self._reason(pcs, i) for i in range(replicas)])
+
+    def of_end(self, pcs: PodCliqueSet) -> Finding:
+        """What a set that is going away still waits for."""
+        self._looked[uid_of(pcs)] = asyncio.get_running_loop().time()
+        world, key = self._world, key_of(pcs)
+        kinds: tuple[Informer[Any], ...] = (world.groups, world.gangs, world.cliques, world.pods)
+        groups, gangs, cliques, pods = (
+            sorted(k.cache.by_index("set", key), key=lambda o: o.metadata.name or "") for k in kinds
+        )
+        return top_reason(Observed(Target("PodCliqueSet", key.name), pcs, groups, gangs, cliques, pods))
 
     def forget(self, uid: str) -> None:
         self._looked.pop(uid, None)

@@ -7,6 +7,7 @@ more slowly.
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -21,7 +22,7 @@ from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
-from grove.controllers.reasons import Reasons
+from grove.controllers.reasons import LOOK_EVERY, Reasons
 from grove.controllers.replicas import ReplicaController, ReplicaKey
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import GATHER, Reports, last_errors, write_status
@@ -29,7 +30,7 @@ from grove.controllers.world import Companion, World, label, replica_index
 from grove.plan import status_conditions
 from grove.plan.access import access
 from grove.plan.claims import set_claims
-from grove.plan.explain import in_words
+from grove.plan.explain import Finding, in_words
 from grove.plan.gangs import topology_name
 from grove.plan.set_status import ReplicaSummary, Topology, replica_summary, set_status
 from grove.plan.shape import Shape
@@ -41,6 +42,8 @@ from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 
 MOST_WORDS = 1000
+# How long the parts of a set that is going away have to go before it says what it waits for.
+PATIENCE = timedelta(seconds=30)
 # A status lists every gang, so it costs the more the more there are. For each replica changes are gathered so many
 # seconds longer: then what a change costs does not depend on how many there are.
 GATHER_PER_REPLICA = 0.001
@@ -95,8 +98,7 @@ class SetController:
         if pcs is None:
             return None
         if pcs.metadata.deletion_timestamp is not None:
-            await self._end(pcs)
-            return None
+            return await self._end(pcs)
         judged = self._shapes.judge(pcs)
         if judged.shape is None:
             await self._refuse(pcs, judged.problems)
@@ -181,7 +183,11 @@ class SetController:
         return replace(status, conditions=conditions)
 
     def _say_why(self, pcs: PodCliqueSet, status: PodCliqueSetStatus, replicas: int) -> PodCliqueSetStatus:
-        found = self._reasons.look(replace(pcs, status=status), replicas)
+        return self._with_reason(pcs, status, self._reasons.look(replace(pcs, status=status), replicas))
+
+    def _with_reason(
+        self, pcs: PodCliqueSet, status: PodCliqueSetStatus, found: Finding
+    ) -> PodCliqueSetStatus:
         conditions = status_conditions.put(
             status.conditions,
             ConditionType.RUNNING,
@@ -240,14 +246,15 @@ class SetController:
         await write_status(self._world.sets, pcs, pcs.status, status)
         self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
 
-    async def _end(self, pcs: PodCliqueSet) -> None:
+    async def _end(self, pcs: PodCliqueSet) -> float | None:
         """Cliques and groups go first, and with them the pods; the rest follows by garbage collection.
 
-        Whoever asked to orphan the parts keeps them: garbage collection takes our name off them.
+        Whoever asked to orphan the parts keeps them: garbage collection takes our name off them. Returns when to look
+        again at parts that do not go, to say so.
         """
         world, finalizers = self._world, pcs.metadata.finalizers
         if labels.Finalizer.POD_CLIQUE_SET not in finalizers:
-            return
+            return None
         if "orphan" not in finalizers:
             groups, cliques = self._owned(world.groups, pcs), self._owned(world.cliques, pcs)
             failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
@@ -257,11 +264,25 @@ class SetController:
                     f"PodCliqueSet {key_of(pcs)} cannot go away yet", [e for _, e in failures]
                 )
             if self._has_parts(pcs):
-                return
+                return await self._say_what_is_left(pcs)
         await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._shapes.forget(uid_of(pcs))
         self._reports.forget(uid_of(pcs))
         self._reasons.forget(uid_of(pcs))
+        return None
+
+    async def _say_what_is_left(self, pcs: PodCliqueSet) -> float:
+        """Most sets go before there is anything to say. Returns when to look again."""
+        gone_at = pcs.metadata.deletion_timestamp
+        patience = (
+            (gone_at.when() + PATIENCE - self._world.now()).total_seconds() if gone_at is not None else 0.0
+        )
+        if (wait := max(patience, self._reasons.until_look(pcs))) > 0:
+            return wait
+        old = pcs.status or PodCliqueSetStatus()
+        status = self._with_reason(pcs, old, self._reasons.of_end(pcs))
+        await write_status(self._world.sets, pcs, pcs.status, status)
+        return LOOK_EVERY
 
     def _owned(self, informer: Informer[Any], pcs: PodCliqueSet) -> list[Any]:
         found = informer.cache.by_index("set", key_of(pcs))

@@ -3,9 +3,10 @@
 Until it is initialized, a gang names no pods; it is initialized at the moment when every clique in it has all its
 pods, each pointing back to the gang, and then it names them all at once. From then on each group is renewed on its own
 as soon as it is complete again, so a gang changes once per scaling or replacement and never names a pod that is not
-there for long: pods that are gone are dropped when their group is next complete. A group whose clique cannot make all
-its pods, because of a quota, say, names what it has once that is its minimum: some schedulers hold back a whole gang
-while a single pod of it is gated.
+there for long: pods that are gone are dropped when their group is next complete, or has neither clique nor pods. Groups
+without any pod, such as those of a scaling group that was scaled to zero, are named together when all are complete. A
+group whose clique cannot make all its pods, because of a quota, say, names what it has once that is its minimum: some
+schedulers hold back a whole gang while a single pod of it is gated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,9 +46,14 @@ def plan_init(
     }
     if not initialized and missing:
         return GangInit([[] for _ in gang.spec.pod_groups], missing)
-    groups = [
-        g.pod_references if g.name in missing else _references(live[g.name]) for g in gang.spec.pod_groups
-    ]
+    waits = any(g.name in missing and not g.pod_references for g in gang.spec.pod_groups)
+    groups: list[list[NamespacedName]] = []
+    for g in gang.spec.pod_groups:
+        gone = g.name not in cliques and not live[g.name]
+        if gone or (waits and not g.pod_references):
+            groups.append([])
+        else:
+            groups.append(g.pod_references if g.name in missing else _references(live[g.name]))
     return GangInit(groups, missing)
 
 

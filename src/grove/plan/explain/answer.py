@@ -156,7 +156,7 @@ class _Search:
             return []
         scope = _members(self._seen, "", pod.metadata.labels.get(labels.POD_CLIQUE, ""))
         if is_terminating(pod):
-            self.found.append(parts.terminating(f"Pod/{name}", 1, ()))
+            self.found.append(parts.terminating(f"Pod/{name}", [pod], ()))
         elif is_dead(pod):
             self.found += gathered(dead_pods([pod]), f"Pod/{name}")
         else:

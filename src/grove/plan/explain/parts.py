@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from grove.api import labels
+from grove.api import PodClique, PodCliqueScalingGroup, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.meta import LastError
 from grove.api.podgang import PodGang
@@ -45,7 +45,7 @@ def of_set(seen: Observed) -> list[Finding]:
     name, status = pcs.metadata.name or "", pcs.status
     about = f"PodCliqueSet/{name}"
     if pcs.metadata.deletion_timestamp is not None:
-        return [terminating(about, len(seen.pods), pcs.metadata.finalizers)]
+        return [terminating(about, seen.pods, pcs.metadata.finalizers, [*seen.groups, *seen.cliques])]
     said = status.conditions if status is not None else []
     if is_invalid(pcs):
         invalid = find(said, ConditionType.INVALID)
@@ -92,7 +92,7 @@ def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Findin
         return [Finding(RunReason.WAITING_FOR_PARTS, about, message)]
     pods = [p for p in seen.pods_of.get(expected.name, ()) if not only or p.metadata.name == only]
     if clique.metadata.deletion_timestamp is not None:
-        return [terminating(about, len(pods), clique.metadata.finalizers)]
+        return [terminating(about, pods, clique.metadata.finalizers)]
     present = [p for p in pods if is_present(p)]
     gated = [p for p in present if p.spec.scheduling_gates]
     found: list[Finding] = []
@@ -106,9 +106,22 @@ def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Findin
     return found + gathered(troubles, f"Pod/{only}" if only else about)
 
 
-def terminating(about: str, pods: int, finalizers: Sequence[str]) -> Finding:
-    held = f"; finalizers: {listed(finalizers)}" if finalizers else ""
-    return Finding(RunReason.TERMINATING, about, f"with {counted(pods)} left{held}")
+def terminating(
+    about: str,
+    pods: Sequence[Pod],
+    finalizers: Sequence[str],
+    of_it: Sequence[PodClique | PodCliqueScalingGroup] = (),
+) -> Finding:
+    """`of_it` are the parts of a set; those with finalizers of others are named."""
+    where = [f"{p.metadata.name} on {p.spec.node_name or 'no node'}" for p in pods]
+    message = f"with {counted(len(pods))} left" + (f": {listed(where)}" if where else "")
+    for part in of_it:
+        theirs = [f for f in part.metadata.finalizers if not f.startswith(labels.GROVE_PREFIX)]
+        if theirs:
+            message += f"; {part.kind} {part.metadata.name} is held by {listed(theirs)}"
+    if finalizers:
+        message += f"; finalizers: {listed(finalizers)}"
+    return Finding(RunReason.TERMINATING, about, message)
 
 
 def _missing(

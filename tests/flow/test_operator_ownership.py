@@ -1,0 +1,237 @@
+"""What is Grove's, what is others', and what happens to it: edits, sizes of zero, ends that do not come."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grove.api import labels, yaml
+from tests.flow.operating import Grove, Json, example, operator, running
+
+pytestmark = pytest.mark.looptime
+
+GROVE = "/apis/grove.io/v1alpha1/namespaces/default"
+PODS = "/api/v1/namespaces/default/pods"
+GANGS = "/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs"
+SERVICES = "/api/v1/namespaces/default/services"
+AUTOSCALERS = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+AUTOSCALED = Path(__file__).parents[1] / "golden" / "manifests" / "autoscale.yaml"
+THEIRS = "example.com/theirs"
+
+
+async def up(grove: Grove, manifest: Json) -> None:
+    manifest["metadata"]["namespace"] = "default"
+    await grove.apply(manifest)
+    await grove.settle()
+
+
+def autoscaled() -> Json:
+    found: Json = yaml.load_one(AUTOSCALED.read_text()).value
+    return found
+
+
+async def parts(grove: Grove) -> dict[str, list[str]]:
+    """What there is of sets beside themselves."""
+    kinds = (
+        "podcliques",
+        "podcliquescalinggroups",
+        "podgangs",
+        "pods",
+        "services",
+        "horizontalpodautoscalers",
+    )
+    return {
+        kind: names
+        for kind in kinds
+        if (names := [n for n, o in (await grove.list(kind)).items() if _is_part(o)])
+    }
+
+
+def _is_part(obj: Json) -> bool:
+    return labels.PART_OF in obj["metadata"].get("labels", {})
+
+
+def running_of(pcs: Json) -> Json:
+    found: Json = next(c for c in pcs["status"]["conditions"] if c["type"] == "Running")
+    return found
+
+
+async def test_what_others_put_on_what_grove_made_survives_changes_and_restarts() -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        pod = next(iter(await grove.list("pods")))
+        paths = [
+            f"{SERVICES}/llama-0",
+            f"{GANGS}/llama-0",
+            f"{GROVE}/podcliquescalinggroups/llama-0-prefill",
+            f"{GROVE}/podcliquesets/llama",
+            f"{PODS}/{pod}",
+        ]
+        for path in paths:
+            finalizers = (await grove.call("GET", path))["metadata"].get("finalizers", [])
+            added = {
+                "labels": {THEIRS: "l"},
+                "annotations": {THEIRS: "a"},
+                "finalizers": [*finalizers, THEIRS],
+            }
+            await grove.call("PATCH", path, {"metadata": added})
+        edit = {"spec": {"selector": {"app": "wrong"}, "sessionAffinity": "ClientIP"}}
+        await grove.call("PATCH", paths[0], edit)
+        pcs = (await grove.list("podcliquesets"))["llama"]
+        for clique in pcs["spec"]["template"]["cliques"]:
+            clique["labels"] = {"new": "label"}
+        await grove.call("PUT", f"{GROVE}/podcliquesets/llama", pcs)
+        await grove.settle()
+        async with operator(grove):
+            await grove.settle()
+        for path in paths:
+            metadata = (await grove.call("GET", path))["metadata"]
+            assert (metadata["labels"][THEIRS], metadata["annotations"][THEIRS]) == ("l", "a"), path
+            assert THEIRS in metadata["finalizers"], path
+        service = (await grove.call("GET", paths[0]))["spec"]
+        assert "app" not in service["selector"]
+        assert service["sessionAffinity"] == "ClientIP"
+
+
+async def test_an_autoscaler_keeps_what_others_set_and_gets_back_what_is_groves() -> None:
+    async with running() as grove:
+        await up(grove, autoscaled())
+        name, before = next(iter((await grove.list("horizontalpodautoscalers")).items()))
+        behavior = {"scaleDown": {"stabilizationWindowSeconds": 5}}
+        await grove.call(
+            "PATCH", f"{AUTOSCALERS}/{name}", {"spec": {"maxReplicas": 99, "behavior": behavior}}
+        )
+        await grove.settle()
+        spec = (await grove.list("horizontalpodautoscalers"))[name]["spec"]
+        assert spec["maxReplicas"] == before["spec"]["maxReplicas"]
+        assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 5
+
+
+async def test_autoscalers_go_with_their_replica_and_when_nobody_asks_for_them() -> None:
+    async with running() as grove:
+        await up(grove, autoscaled())
+        scale = f"{GROVE}/podcliquesets/autoscale/scale"
+        await grove.call("PATCH", scale, {"spec": {"replicas": 0}})
+        await grove.settle()
+        assert await parts(grove) == {}
+        await grove.call("PATCH", scale, {"spec": {"replicas": 1}})
+        await grove.settle()
+        assert len(await grove.list("horizontalpodautoscalers")) == 2
+        pcs = (await grove.list("podcliquesets"))["autoscale"]
+        template = pcs["spec"]["template"]
+        for asking in (*(c["spec"] for c in template["cliques"]), *template["podCliqueScalingGroups"]):
+            asking.pop("autoScalingConfig", None)
+            asking.pop("scaleConfig", None)
+        await grove.call("PUT", f"{GROVE}/podcliquesets/autoscale", pcs)
+        await grove.settle()
+        assert await grove.list("horizontalpodautoscalers") == {}
+
+
+@pytest.mark.parametrize(
+    ("part", "size"), [("podcliques/llama-0-decode", 4), ("podcliquescalinggroups/llama-0-prefill", 2)]
+)
+async def test_cliques_and_scaling_groups_scale_to_zero_and_back(part: str, size: int) -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        await grove.call("PATCH", f"{GROVE}/{part}/scale", {"spec": {"replicas": 0}})
+        await grove.settle()
+        pods = set(await grove.list("pods"))
+        assert len(pods) < 13
+        gangs = (await grove.list("podgangs")).values()
+        named = {r["name"] for g in gangs for group in g["spec"]["podgroups"] for r in group["podReferences"]}
+        assert named == pods
+        await grove.call("PATCH", f"{GROVE}/{part}/scale", {"spec": {"replicas": size}})
+        await grove.settle()
+        assert [p["status"]["phase"] for p in (await grove.list("pods")).values()] == ["Running"] * 13
+        assert {g["status"]["phase"] for g in (await grove.list("podgangs")).values()} == {"Running"}
+
+
+async def test_errors_go_away_with_their_cause_on_the_clique_and_on_the_set() -> None:
+    async with running() as grove:
+        bad = example("disaggregated")
+        container = bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]
+        container["name"] = "Not A Name"
+        await grove.apply(bad)
+        await grove.until(lambda: _says(grove, "Not A Name"))
+        pcs = (await grove.list("podcliquesets"))["llama"]
+        assert running_of(pcs)["reason"] == "PodsRefusedByServer"
+        router = (await grove.list("podcliques"))["llama-0-router"]
+        assert "Not A Name" in router["status"]["lastErrors"][0]["description"]
+        pcs["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["name"] = "good"
+        await grove.call("PUT", f"{GROVE}/podcliquesets/llama", pcs)
+        await grove.settle()
+        assert running_of((await grove.list("podcliquesets"))["llama"])["status"] == "True"
+        for kind in ("podcliquesets", "podcliques", "podcliquescalinggroups", "podgangs"):
+            for name, obj in (await grove.list(kind)).items():
+                assert "lastErrors" not in obj["status"], f"{kind} {name}"
+
+
+async def _says(grove: Grove, words: str) -> bool:
+    status = (await grove.list("podcliquesets"))["llama"].get("status", {})
+    return any(words in c["message"] for c in status.get("conditions", []))
+
+
+@pytest.mark.parametrize(("kind", "name"), [("pods", ""), ("podcliques", "train-0-worker")])
+async def test_a_set_that_cannot_go_away_says_what_it_waits_for(kind: str, name: str) -> None:
+    async with running() as grove:
+        await up(grove, example("simple"))
+        name = name or next(iter(await grove.list(kind)))
+        held = (await grove.list(kind))[name]
+        path = f"{PODS if kind == 'pods' else f'{GROVE}/{kind}'}/{name}"
+        finalizers = held["metadata"].get("finalizers", [])
+        await grove.call("PATCH", path, {"metadata": {"finalizers": [*finalizers, THEIRS]}})
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/train")
+        await grove.settle()
+        said = running_of((await grove.list("podcliquesets"))["train"])
+        assert (said["status"], said["reason"]) == ("False", "Terminating")
+        assert name in said["message"]
+        assert "1 pod left" in said["message"] if kind == "pods" else THEIRS in said["message"]
+        await grove.call("PATCH", path, {"metadata": {"finalizers": []}})
+        await grove.settle()
+        assert await parts(grove) == {}
+        assert await grove.list("podcliquesets") == {}
+
+
+async def test_a_set_that_goes_at_once_writes_no_status_on_its_way() -> None:
+    async with running() as grove:
+        await up(grove, example("simple"))
+        before: list[Any] = []
+        grove.cluster.on_write(lambda w: before.append(w) if w.resource.plural == "podcliquesets" else None)
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/train")
+        await grove.settle()
+        assert [w.type for w in before] == ["MODIFIED", "DELETED"]  # marked as going; our finalizer came off
+
+
+async def test_a_set_that_comes_back_takes_up_what_its_predecessor_left() -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        before, pods = await parts(grove), set(await grove.list("pods"))
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/llama", {"propagationPolicy": "Orphan"})
+        await grove.settle()
+        assert await parts(grove) == before
+        await up(grove, example("disaggregated"))
+        pcs = (await grove.list("podcliquesets"))["llama"]
+        assert running_of(pcs)["status"] == "True"
+        assert "lastErrors" not in pcs["status"]
+        assert set(await grove.list("pods")) == pods
+        assert await parts(grove) == before
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/llama")
+        await grove.settle()
+        assert await parts(grove) == {}
+
+
+async def test_an_object_of_somebody_else_is_never_taken_over() -> None:
+    async with running() as grove:
+        service = {
+            "metadata": {"name": "train-0"},
+            "spec": {"clusterIP": "None", "selector": {"app": "theirs"}},
+        }
+        await grove.call("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", **service})
+        await grove.apply(example("simple"))
+        await asyncio.sleep(60)
+        found = (await grove.list("services"))["train-0"]
+        assert found["spec"]["selector"] == {"app": "theirs"}
+        assert "ownerReferences" not in found["metadata"]
+        status = (await grove.list("podcliquesets"))["train"]["status"]
+        assert "exists already and does not belong to" in status["lastErrors"][0]["description"]
