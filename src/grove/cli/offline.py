@@ -21,7 +21,18 @@ from grove.plan.draft import PodDraft
 from grove.plan.gangs import topology_name
 from grove.plan.render import Scheduling, Sizes, render
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Backend, Probes, Refusal, Served, TagsClaims, Validates, faculty
+from grove.schedulers.backend import (
+    Backend,
+    Dialects,
+    Probes,
+    Refusal,
+    Served,
+    Splits,
+    TagsClaims,
+    Validates,
+    faculty,
+    with_dialect,
+)
 from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
 
 Json = dict[str, Any]
@@ -62,16 +73,30 @@ class Offline:
         _check(backend, shape)
         self._note_missing(shape)
 
+        served = _everything(backend)
+        speaking, splitting = faculty(backend, Dialects), faculty(backend, Splits)
+
+        def spoken(gang: PodGang) -> PodGang:
+            return with_dialect(gang, speaking.dialect(gang, (), served)) if speaking is not None else gang
+
         def draft(gang: PodGang, group: PodGroup) -> PodDraft:
             made = PodDraft(selection.scheduler_name, backend.gate)
-            backend.prepare_pod(gang, group, made)
+            backend.prepare_pod(spoken(gang), group, made)
+            return made
+
+        def surplus(gang: PodGang, group: PodGroup) -> PodDraft | None:
+            if splitting is None or not splitting.splits(spoken(gang), group):
+                return None
+            made = PodDraft(selection.scheduler_name, backend.gate)
+            splitting.prepare_surplus(spoken(gang), group, made)
             return made
 
         def objects(gang: PodGang) -> list[Json]:
-            return [o.owned_by(gang) for o in backend.translate(gang, _everything(backend))]
+            return [o.owned_by(gang) for o in backend.translate(spoken(gang), served)]
 
         tags = tagging.claim_labels(shape.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
-        return Scheduling(selection.settings(self._topology(shape)), draft, objects, tags)
+        settings = selection.settings(self._topology(shape))
+        return Scheduling(settings, draft, surplus, objects, tags)
 
     def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled

@@ -7,15 +7,13 @@ that fails, refuses a gang, or whose kinds the cluster does not serve says so on
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import NoReturn
 
 import orjson
 import structlog
 
-from grove.api import PodGang, PodGangStatus, labels
+from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
-from grove.api.model import replace as replace_model
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, FixedFieldsError, ForeignObjectError
 from grove.controllers.discovery import Discovery
@@ -24,7 +22,7 @@ from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
 from grove.plan.gates import conditions
 from grove.plan.pod_state import condition, is_dead
-from grove.plan.status_conditions import find, put
+from grove.plan.status_conditions import find
 from grove.runtime.cache import Change
 from grove.runtime.errors import Forbidden, RequestError
 from grove.runtime.informer import Informer
@@ -43,6 +41,7 @@ from grove.schedulers.backend import (
     Strict,
     dialect_of,
     faculty,
+    with_dialect,
 )
 from grove.schedulers.registry import Registry, serves
 
@@ -298,15 +297,6 @@ def said_of_pods(pods: Sequence[Pod]) -> Observation:
         if is_dead(pod) and not pod.spec.node_name and pod.status.reason:
             return Observation(pod.status.reason, pod.status.message or "it gives no reason")
     return Observation()
-
-
-def with_dialect(gang: PodGang, dialect: str) -> PodGang:
-    """The gang as its backend is to see it, before the dialect is written; when that was is not for it to know."""
-    status = gang.status or PodGangStatus(phase="Pending")
-    said = put(
-        status.conditions, ConditionType.DIALECT, "True", dialect, "", datetime.min.replace(tzinfo=UTC)
-    )
-    return replace_model(gang, status=replace_model(status, conditions=said))
 
 
 def is_strict(gang: PodGang, backend: Backend) -> bool:

@@ -51,6 +51,8 @@ class Scheduling:
     settings: GangSettings
     draft: Callable[[PodGang, PodGroup], PodDraft]
     """The draft of the pods of a group in a gang."""
+    surplus: Callable[[PodGang, PodGroup], PodDraft | None] = lambda gang, group: None
+    """That of its pods beyond the minimum, if it is another one."""
     objects: Callable[[PodGang], Iterable[Json]] = lambda gang: ()
     """The scheduler's own objects for a gang."""
     claim_labels: Tags = field(default_factory=lambda: NO_TAGS)
@@ -136,10 +138,14 @@ class _Renderer:
     def _pods(self, clique: PodClique, gangs: list[PodGang]) -> Iterator[Json]:
         gang = next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
         group = next(g for g in gang.spec.pod_groups if g.name == clique.metadata.name)
-        draft = self.scheduling.draft(gang, group)
-        template = PodTemplate(self.shape, clique, gang, draft, init_image=self.init_image)
+
+        def made(draft: PodDraft) -> PodTemplate:
+            return PodTemplate(self.shape, clique, gang, draft, init_image=self.init_image)
+
+        required, apart = made(self.scheduling.draft(gang, group)), self.scheduling.surplus(gang, group)
+        surplus = made(apart) if apart is not None else required
         for p in range(clique.spec.replicas):
-            pod: Json = msgspec.json.decode(template.body(p))
+            pod: Json = msgspec.json.decode((required if p < group.min_replicas else surplus).body(p))
             pod["metadata"] = {"name": _pod_name(clique, p), **pod["metadata"]}
             yield pod
 

@@ -9,17 +9,20 @@ The core is two methods. Everything else is an optional protocol below: implemen
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from grove.api.codec import to_builtins
 from grove.api.conditions import ConditionType, Reason
+from grove.api.model import replace
 from grove.api.podcliqueset import Clique, PodCliqueSet
-from grove.api.podgang import PodGang, PodGroup
+from grove.api.podgang import PodGang, PodGangStatus, PodGroup
 from grove.api.pods import Pod
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
 from grove.plan.draft import PodDraft
 from grove.plan.shape import owner_reference
+from grove.plan.status_conditions import put
 
 Json = dict[str, Any]
 
@@ -285,6 +288,15 @@ def dialect_of(gang: PodGang) -> str:
     """The recorded dialect; empty while there is none."""
     found = gang.status.conditions if gang.status else []
     return next((c.reason or "" for c in found if c.type == ConditionType.DIALECT), "")
+
+
+def with_dialect(gang: PodGang, dialect: str) -> PodGang:
+    """The gang as its backend is to see it, before the dialect is written; when that was is not for it to know."""
+    status = gang.status or PodGangStatus(phase="Pending")
+    said = put(
+        status.conditions, ConditionType.DIALECT, "True", dialect, "", datetime.min.replace(tzinfo=UTC)
+    )
+    return replace(gang, status=replace(status, conditions=said))
 
 
 @runtime_checkable

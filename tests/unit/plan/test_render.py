@@ -86,7 +86,9 @@ def test_gangs_name_exactly_the_pods_that_say_they_belong_to_them() -> None:
 def test_the_schedulers_objects_follow_their_gang() -> None:
     def with_objects(shape: Shape) -> Scheduling:
         plain = scheduling(shape)
-        return Scheduling(plain.settings, plain.draft, lambda g: [{"kind": "PodGroup", "of": g.metadata.uid}])
+        return Scheduling(
+            plain.settings, plain.draft, objects=lambda g: [{"kind": "PodGroup", "of": g.metadata.uid}]
+        )
 
     found = render(GROUPED, with_objects, init_image=INIT_IMAGE)
     kinds = [o["kind"] for o in found if o["kind"].startswith("PodG")]

@@ -1,0 +1,54 @@
+"""`grove render` with each of Grove's own backends: what is printed is what they would make, in the newest cluster."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from grove.cli.main import app
+from grove.schedulers.registry import installed
+from tests.unit.api.sets import clique, pcs_json
+
+Json = dict[str, Any]
+
+BACKENDS = {name: factory({}) for name, factory in installed().items()}
+OBJECTS = {
+    "default": {"Workload", "CompositePodGroup", "PodGroup"},
+    "kai": {"PodGroup"},
+    "koordinator": {"PodGroup"},
+    "volcano": {"PodGroup"},
+    "yunikorn": set[str](),
+}
+
+
+def rendered(given: Json, *args: str) -> list[Json]:
+    found = CliRunner().invoke(app, ["render", "-f", "-", "-o", "json", *args], input=yaml.dump(given))
+    assert (found.exit_code, found.exception) == (0, None), found.output
+    made: list[Json] = json.loads(found.stdout)
+    return made
+
+
+def a_set(backend: str, **worker: Any) -> Json:
+    container = {"name": "c", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"containers": [container], "schedulerName": BACKENDS[backend].scheduler_name}
+    cliques = [clique("router", podSpec=pod, replicas=1), clique("worker", podSpec=pod, replicas=3, **worker)]
+    return pcs_json(*cliques, podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["worker"]}])
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_every_backend_has_its_say(name: str) -> None:
+    found = rendered(a_set(name), "--replicas", "2", "--scale", "g=3")
+    pods = [o for o in found if o["kind"] == "Pod"]
+    assert len(pods) == 2 * (1 + 3 * 3)
+    assert {g["name"] for p in pods for g in p["spec"]["schedulingGates"]} == {BACKENDS[name].gate}
+    ours = {"PodCliqueSet", "PodClique", "PodCliqueScalingGroup", "PodGang", "Pod", "Service"}
+    assert {o["kind"] for o in found} - ours == OBJECTS[name]
+    assert not any("status" in o for o in found)
+
+
+def test_pods_beyond_the_minimum_are_shown_apart_where_the_scheduler_wants_that() -> None:
+    pods = [o for o in rendered(a_set("default", minAvailable=2)) if o["kind"] == "Pod"]
+    workers = [p for p in pods if "worker" in p["metadata"]["name"]]
+    assert ["schedulingGroup" in p["spec"] for p in workers] == [True, True, False]
