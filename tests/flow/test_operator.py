@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from grove.api import labels
+from grove.runtime.transport import Request, Response, Transport
 from tests.flow.operating import Grove, example, operator, running
 
 pytestmark = pytest.mark.looptime
@@ -186,6 +187,57 @@ async def test_pods_wait_for_as_many_of_their_parents_as_those_were_made_with() 
         assert "lastErrors" not in (await grove.list("podcliquesets"))["train"]["status"]
         unit = (await grove.list("podcliquescalinggroups"))["train-0-unit"]["spec"]
         assert (unit["replicas"], unit["minAvailable"]) == (1, 1)
+
+
+class Held:
+    """A way to the server on which patches of PodCliques wait until they are let go."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.go = asyncio.Event()
+        self.go.set()
+        self.stream, self.close = inner.stream, inner.close
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "PATCH" and "/podcliques/" in request.path:
+            await self.go.wait()
+        return await self._inner.send(request)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+async def test_what_is_scaled_during_a_template_update_is_not_reset(grouped: bool) -> None:
+    """Of many cliques the last are written when the first have been, and may have been scaled by then."""
+    manifest = example("simple")
+    manifest["spec"]["replicas"] = 1
+    template = manifest["spec"]["template"]
+    [clique] = template["cliques"]
+    template["cliques"] = [
+        {**clique, "name": f"c{i}", "spec": {**clique["spec"], "roleName": f"c{i}"}} for i in range(60)
+    ]
+    if grouped:
+        template["podCliqueScalingGroups"] = [{"name": "g", "cliqueNames": [f"c{i}" for i in range(60)]}]
+    last = "train-0-g-0-c59" if grouped else "train-0-c59"
+    held: list[Held] = []
+
+    def through(server: Transport) -> Held:
+        held.append(Held(server))
+        return held[0]
+
+    async with running(nodes=0, through=through) as grove:
+        await grove.apply(manifest)
+        await grove.settle()
+        held[0].go.clear()
+        for spec in (c["spec"]["podSpec"] for c in template["cliques"]):
+            spec["terminationGracePeriodSeconds"] = 7
+        await grove.call("PATCH", f"{GROVE}/podcliquesets/train", {"spec": manifest["spec"]})
+        await asyncio.sleep(1)
+        await grove.call("PATCH", f"{GROVE}/podcliques/{last}/scale", {"spec": {"replicas": 3}})
+        await asyncio.sleep(1)
+        held[0].go.set()
+        await grove.settle()
+        spec = (await grove.list("podcliques"))[last]["spec"]
+        assert spec["podSpec"]["terminationGracePeriodSeconds"] == 7
+        assert spec["replicas"] == 3
 
 
 async def test_a_set_scales_out_to_zero_and_back() -> None:

@@ -5,12 +5,15 @@ is no longer wanted goes in an order that never makes a running gang look broken
 with them the pods; its gangs, Services and the rest only when no pod is left.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
 
 from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodGang, codec, labels, names
 from grove.api.conditions import EventReason
+from grove.api.podcliqueset import Clique
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
@@ -47,6 +50,16 @@ class ReplicaKey(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name} replica {self.replica}"
+
+
+class _Work(NamedTuple):
+    """An object to make or keep. `body` is asked for when its turn comes, to keep what others have decided by then."""
+
+    code: str
+    informer: Informer[Any]
+    key: ObjectKey
+    body: Callable[[], bytes]
+    ours: tuple[str, ...]
 
 
 # What Grove alone decides; replicas belong to whoever scales.
@@ -146,34 +159,31 @@ class ReplicaController:
         minimums = {c.metadata.name or "": m for c in cliques if (m := c.spec.min_available) is not None}
         settings = self._shapes.settings(shape)
         gangs = gangs_of_replica(shape, i, self._copies(shape, i), settings, minimums)
-        work: list[tuple[str, Informer[Any], ObjectKey, bytes, tuple[str, ...]]] = []
-        work += [
-            ("ERR_CREATE_OR_PATCH_PODGANG", world.gangs, key_of(g), self._gang_body(g), GANG_OURS)
-            for g in gangs
-        ]
+        work: list[_Work] = []
+        for gang in gangs:
+            body, code = partial(self._gang_body, gang), "ERR_CREATE_OR_PATCH_PODGANG"
+            work.append(_Work(code, world.gangs, key_of(gang), body, GANG_OURS))
         for clique in shape.standalone:
             wanted = standalone_clique(shape, clique, i)
-            wanted = as_scaled(shape, clique, wanted, world.cliques.cache.get(key_of(wanted)))
-            body, code = codec.encode(wanted), "ERR_CREATE_OR_UPDATE_PODCLIQUE"
-            work.append((code, world.cliques, key_of(wanted), body, CLIQUE_OURS))
+            body, code = partial(self._clique_body, shape, clique, wanted), "ERR_CREATE_OR_UPDATE_PODCLIQUE"
+            work.append(_Work(code, world.cliques, key_of(wanted), body, CLIQUE_OURS))
         for group in shape.groups:
             wanted_group = scaling_group(shape, group, i)
-            known_group = world.groups.cache.get(key_of(wanted_group))
-            if known_group is not None:
-                wanted_group.spec.replicas = known_group.spec.replicas
-            body, code = codec.encode(wanted_group), "ERR_CREATE_PODCLIQUESCALINGGROUP"
-            work.append((code, world.groups, key_of(wanted_group), body, ("spec.cliqueNames",)))
+            body, code = partial(self._group_body, wanted_group), "ERR_CREATE_PODCLIQUESCALINGGROUP"
+            work.append(_Work(code, world.groups, key_of(wanted_group), body, ("spec.cliqueNames",)))
         companions = self._companions(shape, i)
         for obj in companions:
-            informer, body = world.companions[obj["kind"]], orjson.dumps(obj)
-            work.append((_CODES[obj["kind"]], informer, key_of_json(obj), body, _OURS.get(obj["kind"], ())))
+            informer, body = world.companions[obj["kind"]], partial(orjson.dumps, obj)
+            ours = _OURS.get(obj["kind"], ())
+            work.append(_Work(_CODES[obj["kind"]], informer, key_of_json(obj), body, ours))
 
-        async def ensure(item: tuple[str, Informer[Any], ObjectKey, bytes, tuple[str, ...]]) -> None:
-            _, informer, key, body, ours = item
-            await self._applier.ensure(informer, key, body, owner_uid=shape.owner.uid, ours=ours)
+        async def ensure(item: _Work) -> None:
+            await self._applier.ensure(
+                item.informer, item.key, item.body(), owner_uid=shape.owner.uid, ours=item.ours
+            )
 
         outcomes = await for_each(work, ensure)
-        failures = [(o.item[0], o.error) for o in outcomes if o.error is not None]
+        failures = [(o.item.code, o.error) for o in outcomes if o.error is not None]
         expected = {key_of(g) for g in gangs}
         failures += await self._prune_gangs(key, expected)
         failures += await self._prune_companions(
@@ -204,6 +214,15 @@ class ReplicaController:
             for group in gang.spec.pod_groups:
                 group.pod_references = named.get(group.name, [])
         return codec.encode(gang)
+
+    def _clique_body(self, shape: Shape, clique: Clique, wanted: PodClique) -> bytes:
+        return codec.encode(as_scaled(shape, clique, wanted, self._world.cliques.cache.get(key_of(wanted))))
+
+    def _group_body(self, wanted: PodCliqueScalingGroup) -> bytes:
+        known = self._world.groups.cache.get(key_of(wanted))
+        if known is not None:
+            wanted.spec.replicas = known.spec.replicas
+        return codec.encode(wanted)
 
     async def _remove(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         world = self._world

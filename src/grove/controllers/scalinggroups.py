@@ -10,6 +10,7 @@ from grove.api import (
     names,
 )
 from grove.api.conditions import EventReason
+from grove.api.podcliqueset import Clique
 from grove.controllers.apply import Applier
 from grove.controllers.changes import described_anew
 from grove.controllers.claims import Claims
@@ -106,16 +107,18 @@ class ScalingGroupController:
         template = next((g for g in shape.groups if _is(group, shape, g, i)), None)
         if i is None or template is None:
             return []
-        wanted: list[PodClique] = []
-        for j in range(group.spec.replicas):
-            for c in template.cliques:
-                member = member_clique(shape, template, c, i, j, group)
-                wanted.append(as_scaled(shape, c, member, self._world.cliques.cache.get(key_of(member))))
+        wanted = [
+            (c, member_clique(shape, template, c, i, j, group))
+            for j in range(group.spec.replicas)
+            for c in template.cliques
+        ]
 
-        async def ensure(clique: PodClique) -> None:
-            await self._applier.ensure(
-                self._world.cliques, key_of(clique), codec.encode(clique), owner_uid=uid_of(group), ours=OURS
-            )
+        async def ensure(item: tuple[Clique, PodClique]) -> None:
+            clique, member = item
+            key = key_of(member)
+            # As it is scaled when its turn comes: of many, the last are written when the first have been.
+            body = codec.encode(as_scaled(shape, clique, member, self._world.cliques.cache.get(key)))
+            await self._applier.ensure(self._world.cliques, key, body, owner_uid=uid_of(group), ours=OURS)
 
         async def delete(clique: PodClique) -> None:
             await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
@@ -123,7 +126,7 @@ class ScalingGroupController:
         claims = group_claims(shape, group, self._claims.templates(shape), self._claims.tags(shape))
         kept = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
         made = await for_each(wanted, ensure)
-        expected = {key_of(c) for c in wanted}
+        expected = {key_of(member) for _, member in wanted}
         surplus = [
             c for c in self._members(group) if key_of(c) not in expected and not c.metadata.deletion_timestamp
         ]
