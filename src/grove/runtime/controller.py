@@ -56,6 +56,8 @@ class Controller(Generic[K]):
         self._reconcile = reconcile
         self._workers = workers
         self._filling: asyncio.Future[Any] | None = None
+        # Keys that saw an old state: somebody else wrote first.
+        self._outrun: set[K] = set()
         self._metrics = metrics or Metrics()
         self._metrics.queue_depth.labels(name).set_function(self.queue.__len__)
         for source in sources:
@@ -87,8 +89,14 @@ class Controller(Generic[K]):
 
     def _notes(self, source: Source[Any, K]) -> Callable[[Change[Any]], None]:
         def note(change: Change[Any]) -> None:
-            for key in source.affected(change):
-                self.wake(key)
+            if source.when(change):
+                for key in source.concerned(change):
+                    self.wake(key)
+            elif self._outrun:
+                # It could not matter, but may be the change that brings the new state.
+                for key in source.concerned(change):
+                    if key in self._outrun:
+                        self.wake(key)
 
         return note
 
@@ -107,8 +115,11 @@ class Controller(Generic[K]):
             again = await self._reconcile(key)
         except Exception as e:
             if _only_conflicts(e):
-                # Somebody else wrote first: their event brings the new state, the retry makes sure.
+                # What somebody else wrote first may have come by now, or comes with an event; the retry makes sure.
                 result = "conflict"
+                if key not in self._outrun:
+                    self._outrun.add(key)
+                    self.queue.add(key)
                 log.info("object changed meanwhile, will look again", error=str(e))
             else:
                 result = "failed"
@@ -120,6 +131,8 @@ class Controller(Generic[K]):
             if again is not None:
                 self.queue.add_after(key, again)
         finally:
+            if result != "conflict":
+                self._outrun.discard(key)
             self._metrics.reconciled(self.name, result, asyncio.get_running_loop().time() - started)
 
 

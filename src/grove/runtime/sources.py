@@ -51,10 +51,8 @@ class Source(Generic[Obj, K]):
     why: str
     when: Callable[[Change[Obj]], bool] = every_change
 
-    def affected(self, change: Change[Obj]) -> list[K]:
-        """Each key once, in an order that does not depend on chance."""
-        if not self.when(change):
-            return []
+    def concerned(self, change: Change[Obj]) -> list[K]:
+        """The keys, can the change matter to them or not: each once, in an order that does not depend on chance."""
         states = (state for state in (change.old, change.new) if state is not None)
         return list(dict.fromkeys(key for state in states for key in self.keys(state)))
 

@@ -13,6 +13,7 @@ from grove.runtime.errors import Conflict, Status
 from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, PartialObject
+from grove.runtime.queue import Queue
 from grove.runtime.sources import Source, came_or_went, itself, owner
 from tests.unit.runtime.scripted import (
     PODS,
@@ -145,6 +146,24 @@ async def test_a_conflict_is_tried_again_without_alarm() -> None:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
             await until(lambda: len(reconcile.seen) == 2)
     assert not [e for e in logs if e["log_level"] == "error"]
+
+
+async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether it has come by the time of the conflict, or comes later. No timer is needed for that."""
+    monkeypatch.setattr(Queue, "add_after", lambda *_: None)
+    informer = filled(Pod("a", 1))
+    reconcile = Recorder(Conflict(Status(code=409)), Conflict(Status(code=409)))
+    source = Source(informer, itself, why="a test", when=came_or_went)
+    async with running(controller(reconcile, informer, sources=[source])):
+        await asyncio.sleep(10)
+        assert reconcile.seen == [A, A]
+        informer.cache.observe(Pod("a", 2).read)
+        await until(lambda: reconcile.seen == [A, A, A])
+        informer.cache.observe(Pod("a", 3).read)
+        await asyncio.sleep(10)
+        assert reconcile.seen == [A, A, A]
 
 
 async def test_a_reconcile_can_ask_to_look_again_later() -> None:
