@@ -82,6 +82,20 @@ def test_a_gang_that_was_just_deleted_is_no_fault_of_the_operator() -> None:
     assert observer.opened == 1
 
 
+def test_nor_is_one_that_was_made_again_meanwhile() -> None:
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", PODS, pod(GATE)))
+    observer(write("ADDED", GANGS, gang()))
+    observer(write("DELETED", GANGS, gang()))
+    anew = gang(initialized="False", observed=1)
+    observer(write("ADDED", GANGS, anew))
+    filled = gang(initialized="False", observed=1)
+    filled["metadata"]["generation"] = 3
+    observer(write("MODIFIED", GANGS, filled, anew))
+    observer(write("MODIFIED", PODS, pod(), pod(GATE)))
+    assert observer.opened == 1
+
+
 def changed(before: Json, after: Json) -> NoGateOpensEarly:
     """The gang's spec changes while the operator's write of the pod is on its way; the backend has not followed yet."""
     after["metadata"]["generation"] = 3

@@ -43,18 +43,20 @@ class NoGateOpensEarly:
                 f"{write.key} was created without a gate"
             )
         if kept is self._gangs and _spec_changed(write):
-            self._before[write.key] = write.before or write.now
+            before = write.before or write.now
+            if _is_ready(before) or write.key not in self._before:
+                self._before[write.key] = before
         if write.type == "DELETED":
             kept.pop(write.key, None)
         else:
             kept[write.key] = write.now
 
     def _check(self, key: tuple[str, str], pod: Json) -> None:
-        """Raises unless everything held of the gang, or did just before its spec changed or it was deleted.
+        """Raises unless everything held of the gang, or did when it was last ready, before it was changed or deleted.
 
-        Somebody may change or delete a gang between the operator's look at it and its write. No operator can know
-        that, and it was right about the gang that it saw. What the change brought, such as a pod that the gang did not
-        name before, is not excused by this.
+        Somebody may change or delete a gang between the operator's look at it and its write, and while the write is on
+        its way the gang may be made again and filled. No operator can know that, and it was right about the gang that
+        it saw. What the change brought, such as a pod that the gang did not name before, is not excused by this.
         """
         tags = pod["metadata"]["labels"]
         gangs = self._known((key[0], tags[labels.POD_GANG]))
@@ -63,12 +65,12 @@ class NoGateOpensEarly:
         assert not all(objections), objections[0]
 
     def _known(self, key: tuple[str, str]) -> list[Json]:
-        """The gang as it is, and as it was before it was last changed or deleted."""
+        """The gang as it is, and as it was when it was last ready, before it was changed or deleted."""
         return [g[key] for g in (self._gangs, self._before) if key in g]
 
     def _objection(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
         """What was not yet so; empty when nothing was missing."""
-        said = {c["type"]: c for c in gang.get("status", {}).get("conditions", [])}
+        said = _conditions(gang)
         if said.get("Initialized", {}).get("status") != "True":
             return f"{key} lost its gate before its gang was initialized"
         synced = said.get("BackendSynced", {})
@@ -103,9 +105,23 @@ def _spec_changed(write: Write) -> bool:
     )
 
 
+def _is_ready(gang: Json) -> bool:
+    """Whether its pods may go, as far as the gang itself says."""
+    said = _conditions(gang)
+    synced = said.get("BackendSynced", {})
+    return (
+        said.get("Initialized", {}).get("status") == "True"
+        and synced.get("status") == "True"
+        and synced.get("observedGeneration") == gang["metadata"]["generation"]
+    )
+
+
 def _is_scheduled(gang: Json) -> bool:
-    conditions = gang.get("status", {}).get("conditions", [])
-    return any(c["type"] == "Scheduled" and c["status"] == "True" for c in conditions)
+    return _conditions(gang).get("Scheduled", {}).get("status") == "True"
+
+
+def _conditions(gang: Json) -> dict[str, Json]:
+    return {c["type"]: c for c in gang.get("status", {}).get("conditions", [])}
 
 
 def _gates(pod: Json) -> list[str]:
