@@ -157,18 +157,3 @@ async def _disturb(grove: Grove, dice: random.Random) -> None:
             if gangs := sorted(await grove.list("podgangs")):
                 gang = f"/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs/{dice.choice(gangs)}"
                 await grove.call("DELETE", gang)
-
-
-async def test_the_flow_needs_no_timer() -> None:
-    """With every repair timer out of reach, watch events alone bring a set up."""
-    async with cluster_with_crds() as grove:
-        started = asyncio.get_running_loop().time()
-        async with operator(grove):
-            await grove.apply(small())
-            await grove.until(lambda: _all_running(grove))
-            assert asyncio.get_running_loop().time() - started < 20
-
-
-async def _all_running(grove: Grove) -> bool:
-    gangs = (await grove.list("podgangs")).values()
-    return len(gangs) == 2 and all(g.get("status", {}).get("phase") == "Running" for g in gangs)

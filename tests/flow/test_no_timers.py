@@ -1,0 +1,98 @@
+"""The init flow is driven by events alone: while time stands still, so that no timer of anybody ever fires, a set comes
+up, gang by gang. YuniKorn is not here: its gangs are released one after another, by a timer, on purpose."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from grove.api import codec
+from grove.api.config import OperatorConfiguration
+from grove.schedulers.kai import Kai
+from grove.schedulers.koordinator import Koordinator
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.registry import Factory
+from grove.schedulers.volcano import Volcano
+from grove.testing.cluster import backend_alone
+from tests.flow.operating import Grove, Json, cluster_with_crds, operator, quiet
+from tests.flow.test_kai_gangs import TestKai as KaiGangs
+from tests.flow.test_operator_faults import small
+
+pytestmark = pytest.mark.looptime
+
+PODS = "/api/v1/namespaces/default/pods"
+FACTORIES: dict[str, Factory] = {
+    "default": Kubernetes,
+    "kai": Kai,
+    "koordinator": Koordinator,
+    "volcano": Volcano,
+}
+# By profile: the name of the backend, and of the scheduler in the embedded cluster, whose kinds are installed.
+BACKENDS = {
+    "default-scheduler": ("default", "kube-1.37"),
+    "kai-scheduler": ("kai", "kai"),
+    "koord-scheduler": ("koordinator", "koordinator"),
+    "volcano": ("volcano", "volcano"),
+}
+
+
+@asynccontextmanager
+async def standing_still() -> AsyncIterator[None]:
+    loop = asyncio.get_running_loop()
+    before = loop.time()
+    yield
+    assert loop.time() == before, "time passed"
+
+
+@pytest.mark.parametrize("separate", [False, True], ids=["one process", "two processes"])
+@pytest.mark.parametrize("profile", BACKENDS)
+async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
+    profile: str, separate: bool
+) -> None:
+    backend, scheduler = BACKENDS[profile]
+    profiles = [{"name": profile, "separate": separate}]
+    settings = {"scheduler": {"profiles": profiles, "defaultProfileName": profile}}
+    configuration = codec.decode(codec.encode(settings), OperatorConfiguration)
+    async with cluster_with_crds(nodes=0, schedulers=[scheduler]) as grove, standing_still():
+        if backend == "kai":
+            await grove.cluster.create(*KaiGangs.queue("default-queue"))
+        async with operator(grove, configuration=configuration, factories=FACTORIES):
+            if separate:
+                async with backend_alone(grove, backend, configuration=configuration, factories=FACTORIES):
+                    await comes_up(grove)
+            else:
+                await comes_up(grove)
+
+
+async def comes_up(grove: Grove) -> None:
+    await quiet()
+    await grove.apply(small())
+    await quiet()
+    assert grove.observer.opened
+    assert await gated(grove), "the scaled gang waits until its base gang is placed"
+    await place_those_without_gate(grove)
+    await quiet()
+    # Some schedulers are given what is beyond the minimum of a gang only when the gang is placed.
+    await place_those_without_gate(grove)
+    await quiet()
+    assert await gated(grove) == []
+    assert grove.observer.opened == len(await grove.list("pods")) == 6
+    gangs = await grove.list("podgangs")
+    assert len(gangs) == 2
+    assert all(_true(gang) >= {"Initialized", "BackendSynced"} for gang in gangs.values())
+
+
+async def gated(grove: Grove) -> list[str]:
+    return [n for n, pod in (await grove.list("pods")).items() if pod["spec"].get("schedulingGates")]
+
+
+async def place_those_without_gate(grove: Grove) -> None:
+    """What a scheduler says, of which none runs here: it would take time."""
+    said = {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}}
+    for name in (await grove.list("pods")).keys() - await gated(grove):
+        await grove.call("PATCH", f"{PODS}/{name}/status", said)
+
+
+def _true(gang: Json) -> set[str]:
+    return {c["type"] for c in gang["status"]["conditions"] if c["status"] == "True"}
