@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -73,7 +74,7 @@ class CliqueController:
         self._claims = Claims(world)
         self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
-        self._turns = Turns(lambda: asyncio.get_running_loop().time())
+        self._turns: Turns[_Turn] = Turns(lambda: asyncio.get_running_loop().time(), self._begun)
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
@@ -342,16 +343,35 @@ class CliqueController:
     def _gang(self, clique: PodClique, key: str) -> PodGang | None:
         return self._world.gangs.cache.get(ObjectKey(clique.metadata.namespace or "", label(clique, key)))
 
-    def _who(self, clique: PodClique) -> str:
+    def _who(self, clique: PodClique) -> "_Turn":
         """Whose turn it is when the pods of this clique are released: its gang, each time that it is tried anew."""
         gang = self._gang(clique, labels.POD_GANG)
-        return f"{uid_of(gang)} {dialect_of(gang)}" if gang is not None else ""
+        key = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
+        return _Turn(key, uid_of(gang), dialect_of(gang)) if gang is not None else _Turn(key, "", "")
+
+    def _begun(self, turn: "_Turn") -> bool:
+        """Whether the scheduler has taken up a gang that had its turn. One that is gone or tried anew holds up nobody."""
+        gang = self._world.gangs.cache.get(turn.gang)
+        if gang is None or (uid_of(gang), dialect_of(gang)) != (turn.uid, turn.dialect):
+            return True
+        backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
+        pacing = faculty(backend, Paces) if backend is not None else None
+        stand_ins = self._world.stand_ins
+        pods = self._world.pods.cache.by_index("gang", turn.gang)
+        pods += stand_ins.cache.by_index("gang", turn.gang) if stand_ins is not None else []
+        return pacing is None or pacing.begun(gang, pods)
 
     def _of_base(self, gang: PodGang) -> list[ObjectKey]:
         return [key_of(c) for c in self._world.cliques.cache.by_index("base", key_of(gang))]
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
         return [key_of(c) for c in self._world.cliques.cache.by_index("set", key_of(pcs))]
+
+
+class _Turn(NamedTuple):
+    gang: ObjectKey
+    uid: str
+    dialect: str
 
 
 class BrokenLinkError(Exception):

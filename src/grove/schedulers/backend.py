@@ -358,8 +358,16 @@ class StandIns(Protocol):
 @runtime_checkable
 class Paces(Protocol):
     def pause(self, gang: PodGang) -> float:
-        """How many seconds after the pods of the gang before those of this one are released; 0 for at once.
+        """How many seconds after the gang before it has begun the pods of this one are released; 0 for at once.
 
         For a scheduler that mixes up gangs that it meets in the same moment. Asked as long as pods have gates.
+        """
+        ...
+
+    def begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+        """Whether the scheduler has taken up a gang whose pods were released, so that the pause begins.
+
+        `pods` are those of the gang and those that stand in for them. A gang that does not begin holds up the others
+        for a while only.
         """
         ...

@@ -82,8 +82,8 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     queue: str = ""
     gang_scheduling_style: Literal["Hard", "Soft"] = "Hard"
     placeholder_timeout_in_seconds: Annotated[int, msgspec.Meta(ge=1)] = 900
-    # YuniKorn orders by seconds, and takes a while to make placeholders.
-    seconds_between_gangs: Annotated[float, msgspec.Meta(ge=0)] = 1.5
+    # YuniKorn orders gangs by the second in which it makes their first placeholder.
+    seconds_between_gangs: Annotated[float, msgspec.Meta(ge=0)] = 1.0
 
 
 class YuniKorn:
@@ -176,6 +176,14 @@ class YuniKorn:
     def pause(self, gang: PodGang) -> float:
         _, placed = _attempt(gang)
         return 0.0 if placed else self._settings.seconds_between_gangs
+
+    def begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+        """Its first placeholder decides before which others it comes."""
+        application = _application(gang, _attempt(gang)[0])
+        mine = [p for p in pods if p.metadata.labels.get(APPLICATION) == application]
+        if not any(g.min_replicas for g in gang.spec.pod_groups):
+            return True  # it has none
+        return any(labels.STAND_IN_FOR in p.metadata.labels or _is_given_up(p) for p in mine)
 
     def outdated(self, gang: PodGang, pod: Pod) -> bool:
         """Whether a pod belongs to an application that nothing will come of any more.

@@ -241,8 +241,15 @@ def test_gangs_that_gave_up_together_do_not_do_so_again() -> None:
 
 
 def test_gangs_are_released_one_after_another_and_pods_that_join_one_that_runs_at_once() -> None:
-    assert [yunikorn.pause(number(FOUND, d)) for d in ("Application1", "Application2Placed")] == [1.5, 0]
+    assert [yunikorn.pause(number(FOUND, d)) for d in ("Application1", "Application2Placed")] == [1.0, 0]
     assert YuniKorn({"secondsBetweenGangs": 0}).pause(FOUND) == 0
+
+
+def test_a_gang_has_begun_when_its_first_placeholder_is_made_or_yunikorn_has_rejected_it() -> None:
+    assert not yunikorn.begun(FOUND, [WAITS])
+    assert yunikorn.begun(FOUND, [WAITS, PLACE])
+    assert yunikorn.begun(FOUND, [REJECTED])
+    assert not yunikorn.begun(number(FOUND, "Application2"), [PLACE, REJECTED])
 
 
 def test_placeholders_say_which_gang_they_are_for() -> None:
