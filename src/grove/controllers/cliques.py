@@ -350,7 +350,7 @@ class CliqueController:
         return _Turn(key, uid_of(gang), dialect_of(gang)) if gang is not None else _Turn(key, "", "")
 
     def _begun(self, turn: "_Turn") -> bool:
-        """Whether the scheduler has taken up a gang that had its turn. One that is gone or tried anew holds up nobody."""
+        """Whether the scheduler has taken up a gang after its turn. One that is gone or tried anew holds up nobody."""
         gang = self._world.gangs.cache.get(turn.gang)
         if gang is None or (uid_of(gang), dialect_of(gang)) != (turn.uid, turn.dialect):
             return True
