@@ -1,9 +1,8 @@
 """All interleavings of the controllers' steps for small gangs: whatever the order, no gate opens early, and without any
 timer everything is up in the end, with the same objects.
 
-Of one gang with one pod every step of the whole operator takes its turn, without exception. Elsewhere what concerns the
-set as a whole, its finalizer and its Service, happens at once. Nobody fails here: failures are in
-test_operator_faults.py.
+With one gang of one pod all steps of the whole operator take turns. Elsewhere what concerns the set as a whole, its
+finalizer and its Service, happens at once. Nobody fails here: failures are in test_operator_faults.py.
 """
 
 import asyncio

@@ -9,6 +9,7 @@ import pytest
 
 from grove.api import codec
 from grove.api.config import OperatorConfiguration
+from grove.controllers import gangs
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
@@ -65,6 +66,18 @@ async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
                 await comes_up(grove)
 
 
+async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if nobody waited for what a gang says of itself, so that it were only reported, now and then."""
+    monkeypatch.setattr(gangs, "steers", lambda *_: False)
+    async with cluster_with_crds(nodes=0) as grove, operator(grove):
+        await quiet()
+        await grove.apply(small())
+        await quiet()
+        assert not grove.observer.opened
+        await grove.settle()
+        assert grove.observer.opened
+
+
 async def comes_up(grove: Grove) -> None:
     await quiet()
     await grove.apply(small())
@@ -78,9 +91,9 @@ async def comes_up(grove: Grove) -> None:
     await quiet()
     assert await gated(grove) == []
     assert grove.observer.opened == len(await grove.list("pods")) == 6
-    gangs = await grove.list("podgangs")
-    assert len(gangs) == 2
-    assert all(_true(gang) >= {"Initialized", "BackendSynced"} for gang in gangs.values())
+    made = await grove.list("podgangs")
+    assert len(made) == 2
+    assert all(_true(gang) >= {"Initialized", "BackendSynced"} for gang in made.values())
 
 
 async def gated(grove: Grove) -> list[str]:
