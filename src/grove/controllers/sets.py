@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from grove.api import PodClique, PodCliqueSet, PodCliqueSetStatus, labels
+from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, PodCliqueSetStatus, PodGang, labels
 from grove.api.conditions import ConditionType, EventReason, Reason
 from grove.api.meta import Condition
 from grove.api.model import replace
@@ -69,10 +69,12 @@ class SetController:
                 world.sets, itself, when=described_anew, why="it may have become valid, invalid or unwanted"
             ),
             Source(
-                world.cliques, _part_of, why="its status adds to the set's, and the set's end waits for it"
+                world.cliques,
+                self._of_part,
+                why="its status adds to the set's, and the set's end waits for it",
             ),
-            Source(world.groups, _part_of, why="its status adds to the set's"),
-            Source(world.gangs, _part_of, why="the set lists the phases of its gangs"),
+            Source(world.groups, self._of_part, why="its status adds to the set's"),
+            Source(world.gangs, self._of_part, why="the set lists the phases of its gangs"),
             Source(world.topologies, self._all_sets, when=described_anew, why="levels may have come or gone"),
             Source(world.pods, self._of_pod, when=went, why="the set's end waits for its pods"),
         ]
@@ -302,6 +304,14 @@ class SetController:
     def _all_sets(self, _: Any) -> list[ObjectKey]:
         return [key_of(s) for s in self._world.sets.cache]
 
+    def _of_part(self, obj: PodClique | PodCliqueScalingGroup | PodGang) -> list[ObjectKey]:
+        """Not while a report of the set is to come, which then tells of this part too."""
+        found = _part_of(obj)
+        pcs = self._world.sets.cache.get(found[0]) if found else None
+        if pcs is None or pcs.metadata.deletion_timestamp is not None:
+            return found
+        return [] if self._reports.to_come(uid_of(pcs)) else found
+
     def _of_pod(self, pod: Pod) -> list[ObjectKey]:
         """Only where the set is waiting for its pods to go."""
         key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
@@ -309,13 +319,13 @@ class SetController:
         return [key] if pcs is not None and pcs.metadata.deletion_timestamp is not None else []
 
 
-def _part_of(obj: PodClique) -> list[ObjectKey]:
+def _part_of(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ObjectKey]:
     return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, labels.PART_OF)) else []
 
 
 def _whole_set(obj: Companion) -> list[ObjectKey]:
     """Companions that belong to no replica in particular."""
-    return _part_of(obj) if replica_index(obj) is None else []  # type: ignore[arg-type]
+    return _part_of(obj) if replica_index(obj) is None else []
 
 
 _SHARED_CODES = {

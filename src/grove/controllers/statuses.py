@@ -19,6 +19,8 @@ M = TypeVar("M", bound=Model)
 
 # How long changes of an object's state are gathered into one report of it.
 GATHER = 0.5
+# A timer may be early by the clock's resolution.
+A_MOMENT = 0.001
 
 
 class Reports:
@@ -43,18 +45,25 @@ class Reports:
 
         `guarded` as in `write_status`.
         """
-        uid, clock = uid_of(obj), asyncio.get_running_loop().time
-        if not at_once:
-            now = clock()
+        uid = uid_of(obj)
+        if at_once:
+            self.forget(uid)
+        else:
+            now = asyncio.get_running_loop().time()
             due = self._due[uid] = min(self._due.get(uid, math.inf), now + gather)
             left = due - now
-            if left > 0.001:  # a timer may be early by the clock's resolution
+            if left > A_MOMENT:
                 return Reported(left, None)
         status = new()
         if status != old:
             await write_status(informer, obj, old, status, guarded=guarded)
         self.forget(uid)
         return Reported(None, status if status != old else None)
+
+    def to_come(self, uid: str) -> bool:
+        """Whether a report waits, which is going to tell of all that changes until then."""
+        due = self._due.get(uid)
+        return due is not None and due - asyncio.get_running_loop().time() > A_MOMENT
 
     def forget(self, uid: str) -> None:
         self._due.pop(uid, None)
