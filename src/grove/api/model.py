@@ -125,8 +125,8 @@ class Model(
         return self._carry_unknown(type(self)(**values))
 
     def _carry_unknown(self, other: Self) -> Self:
-        if self.unknown:
-            other._unknown = dict(self.unknown)
+        if unknown := self.unknown:
+            other._unknown = dict(unknown)
         return other
 
 

@@ -178,7 +178,8 @@ class Backends:
         observing = faculty(backend, Observes)
         if observing is None:
             return said_of_pods(pods)
-        found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid_of(gang))]
+        uid = uid_of(gang)
+        found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid)]
         try:
             return observing.observe(gang, [orjson.loads(o.body) for o in found])
         except Exception:
@@ -252,9 +253,10 @@ class Backends:
         has no pods of that one any more.
         """
         kept = {(o.kind, o.name) for o in wanted}
+        uid = uid_of(gang)
         for kind in reversed(kinds):
             informer = self._objects[kind]
-            for found in informer.cache.by_index("owner", uid_of(gang)):
+            for found in informer.cache.by_index("owner", uid):
                 if (kind, found.metadata.name) in kept or found.metadata.deletion_timestamp is not None:
                     continue
                 if kind in sure_of or not self._is_used(kind, pods):

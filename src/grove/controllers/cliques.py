@@ -128,7 +128,8 @@ class CliqueController:
         report_in = await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
-        waits = (self._replacements.wait(uid_of(clique)), self._turns.left(self._who(clique)), report_in)
+        turn = self._turns.left(self._who(clique)) if self._turns.somebody_waits else 0.0
+        waits = (self._replacements.wait(uid_of(clique)), turn, report_in)
         return min((s for s in waits if s), default=None)
 
     async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:

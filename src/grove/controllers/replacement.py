@@ -17,9 +17,11 @@ class Replacements:
 
     def wait(self, clique: str) -> float:
         """How long the next replacement has to wait; 0 when it may be made now."""
-        count, last = self._cliques.get(clique, (0, 0.0))
+        if clique not in self._cliques:
+            return 0.0
+        count, last = self._cliques[clique]
         passed = self._clock() - last
-        if count == 0 or passed >= FORGOTTEN_AFTER:
+        if passed >= FORGOTTEN_AFTER:
             return 0.0
         left = min(FIRST * 2.0 ** (count - 1), LONGEST) - passed
         return left if left > A_MOMENT else 0.0

@@ -21,6 +21,10 @@ class Turns(Generic[Who]):
         self._last: Who | None = None
         self._last_began: float | None = None
 
+    @property
+    def somebody_waits(self) -> bool:
+        return bool(self._ask_again)
+
     def wait(self, who: Who, pause: float) -> float:
         """0 when it is their turn, which they keep; else in how many seconds to ask again."""
         now = self._clock()

@@ -13,7 +13,10 @@ from grove.api.scalars import Time
 
 
 def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
-    return next((c for c in conditions if c.type == kind), None)
+    for condition in conditions:
+        if condition.type == kind:
+            return condition
+    return None
 
 
 def is_true(conditions: Sequence[Condition], kind: str) -> bool:

@@ -32,8 +32,9 @@ async def for_each(
         await _work(remaining, act)
         return outcomes
     async with asyncio.TaskGroup() as group:
-        for _ in range(min(at_once, len(outcomes))):
+        for _ in range(min(at_once, len(outcomes)) - 1):
             group.create_task(_work(remaining, act))
+        await _work(remaining, act)
     return outcomes
 
 

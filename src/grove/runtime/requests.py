@@ -167,9 +167,12 @@ def object_path(resource: ResourceType, namespace: str | None, name: str, subres
     return f"{path}/{subresource}" if subresource else path
 
 
+_NOT_IN_NAMES = frozenset("/%?#")
+
+
 def _segment(name: str, resource: ResourceType) -> str:
     # An empty name would turn "delete this one" into "delete all of them".
-    if not name or name in (".", "..") or any(c in name for c in "/%?#"):
+    if not name or name in (".", "..") or not _NOT_IN_NAMES.isdisjoint(name):
         raise ValueError(f"{name!r} is no name for a {resource.kind}")
     return name
 

@@ -53,8 +53,11 @@ class Source(Generic[Obj, K]):
 
     def concerned(self, change: Change[Obj]) -> list[K]:
         """The keys, can the change matter to them or not: each once, in an order that does not depend on chance."""
-        states = (state for state in (change.old, change.new) if state is not None)
-        return list(dict.fromkeys(key for state in states for key in self.keys(state)))
+        found: dict[K, None] = {}
+        for state in (change.old, change.new):
+            if state is not None:
+                found |= dict.fromkeys(self.keys(state))
+        return list(found)
 
 
 class OwnerLike(Protocol):

@@ -10,7 +10,7 @@ The core is two methods. Everything else is an optional protocol below: implemen
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 from grove.api.codec import to_builtins
 from grove.api.conditions import ConditionType, Reason
@@ -22,14 +22,13 @@ from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
 from grove.plan.draft import PodDraft
 from grove.plan.shape import owner_reference
-from grove.plan.status_conditions import put
+from grove.plan.status_conditions import find, put
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectKind:
-    """A kind of object that a backend writes or reads."""
+class ObjectKind(NamedTuple):
+    """A kind of object that a backend writes or reads. Much is looked up by it, and a tuple is hashed in C."""
 
     group: str
     version: str
@@ -286,12 +285,14 @@ class Dialects(Protocol):
 
 def dialect_of(gang: PodGang) -> str:
     """The recorded dialect; empty while there is none."""
-    found = gang.status.conditions if gang.status else []
-    return next((c.reason or "" for c in found if c.type == ConditionType.DIALECT), "")
+    found = find(gang.status.conditions, ConditionType.DIALECT) if gang.status else None
+    return (found.reason or "") if found is not None else ""
 
 
 def with_dialect(gang: PodGang, dialect: str) -> PodGang:
     """The gang as its backend is to see it, before the dialect is written; when that was is not for it to know."""
+    if dialect_of(gang) == dialect:
+        return gang
     status = gang.status or PodGangStatus(phase="Pending")
     said = put(
         status.conditions, ConditionType.DIALECT, "True", dialect, "", datetime.min.replace(tzinfo=UTC)
