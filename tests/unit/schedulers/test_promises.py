@@ -25,10 +25,11 @@ def test_every_backend_declares_what_it_promises(name: str) -> None:
         assert not offer.kept.keys() & offer.instead.keys(), "it is either kept or not"
 
 
-@pytest.mark.parametrize("key", results(ROOT))
-def test_a_recorded_run_shows_every_promise(key: str) -> None:
-    """What has no recorded run yet is not bold on the page: `make e2e RECORD=1` records one."""
-    shown = results(ROOT)[key]
+@pytest.mark.parametrize("key", OFFERS)
+def test_every_promise_was_shown_by_a_real_run(key: str) -> None:
+    """`make e2e RECORD=1` records one."""
+    shown = results(ROOT).get(key)
+    assert shown is not None, "there is no recorded run"
     assert {p.name for p in OFFERS[key].kept} <= set(shown.promises), "a promise without a test"
     assert shown.versions
 
