@@ -102,6 +102,7 @@ def test_it(cluster, case):
 
 def test_a_group_stays_on_one_worker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SHARING)
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
     pytester.runpytest_inprocess("-n", "2", "--dist=loadgroup").assert_outcomes(passed=8)
     for cluster in "ab":
         assert len(set((pytester.path / f"{cluster}.workers").read_text().split())) == 1
