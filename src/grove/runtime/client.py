@@ -17,6 +17,7 @@ import asyncio
 import structlog
 
 from grove.runtime.backoff import Backoff
+from grove.runtime.deadlines import Deadlines
 from grove.runtime.errors import ApiError, RequestError, TooManyRequests, TransportError, error_from
 from grove.runtime.metrics import Metrics
 from grove.runtime.requests import Call
@@ -48,6 +49,7 @@ class Client:
         self._window = window or Window()
         self._timeout = timeout
         self._attempts = attempts
+        self._deadlines = Deadlines()
 
     async def send(self, call: Call) -> Response:
         """The answer. Raises `ApiError` or `TransportError`, when sending again did not help."""
@@ -91,8 +93,12 @@ class Client:
         started = clock()
         code = "none"
         try:
-            async with asyncio.timeout(self._timeout):
-                response = await self._transport.send(call.request)
+            async with asyncio.timeout(None) as wait:
+                self._deadlines.began(wait, self._timeout)
+                try:
+                    response = await self._transport.send(call.request)
+                finally:
+                    self._deadlines.over(wait)
             code = str(response.status)
             if response.status < 400:
                 self._window.answered(clock() - started)

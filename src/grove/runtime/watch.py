@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from grove.runtime.deadlines import Deadlines
 from grove.runtime.errors import RequestError, Status, TransportError, error_from_status
 from grove.runtime.transport import Stream
 
@@ -31,12 +32,17 @@ async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> Asy
     """
     chunks = stream.chunks()
     lines = LineBuffer()
+    deadlines = Deadlines()
     try:
         while True:
             seconds = idle_timeout()
             try:
-                async with asyncio.timeout(seconds):
-                    chunk = await anext(chunks, None)
+                async with asyncio.timeout(None) as wait:
+                    deadlines.began(wait, seconds)
+                    try:
+                        chunk = await anext(chunks, None)
+                    finally:
+                        deadlines.over(wait)
             except TimeoutError as e:
                 raise IdleWatchError(f"the watch was silent for {seconds:g} s") from e
             if chunk is None:
