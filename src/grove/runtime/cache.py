@@ -57,6 +57,8 @@ class Cache(Generic[Obj]):
         self._names: dict[ObjectKey, str] = {}
         self._index_functions: dict[str, Index[Obj]] = {}
         self._indexes: dict[str, dict[Hashable, dict[str, Obj]]] = {}
+        # What each object stands under, index by index, so that it need not be worked out again when that changes.
+        self._values: dict[str, list[_Values]] = {}
         self._ends: OrderedDict[str, tuple[int, float]] = OrderedDict()  # oldest first: version, when noted
         self._handlers: list[Handler[Obj]] = []
         for name, function in (indexes or {}).items():
@@ -81,11 +83,16 @@ class Cache(Generic[Obj]):
 
     def add_index(self, name: str, function: Index[Obj]) -> None:
         """The same index may be added twice, by two readers who need it."""
-        if self._index_functions.setdefault(name, function) is not function:
-            raise ValueError(f"there is another index of the name {name!r}")
-        buckets = self._indexes.setdefault(name, {})
+        if name in self._index_functions:
+            if self._index_functions[name] is not function:
+                raise ValueError(f"there is another index of the name {name!r}")
+            return
+        self._index_functions[name] = function
+        buckets = self._indexes[name] = {}
         for uid, obj in self._objects.items():
-            for value in function(obj):
+            values = tuple(function(obj))
+            self._values[uid].append(values)
+            for value in values:
                 buckets.setdefault(value, {})[uid] = obj
 
     def subscribe(self, handler: Handler[Obj]) -> None:
@@ -124,7 +131,7 @@ class Cache(Generic[Obj]):
         if known is not None:
             del self._objects[uid]
             del self._names[key_of(known)]
-            self._reindex(uid, self._index_values(known), {}, known)
+            self._take_out(uid, self._values.pop(uid), [()] * len(self._indexes))
             self._notify(Change(known, None))
 
     def retain(self, uids: Collection[str], version: int) -> None:
@@ -133,26 +140,28 @@ class Cache(Generic[Obj]):
             self.forget(uid, version)
 
     def _put(self, uid: str, obj: Obj, known: Obj | None) -> None:
-        values = self._index_values(obj)  # first: if an index function raises, nothing has changed
+        # First: if an index function raises, nothing has changed.
+        new = [tuple(function(obj)) for function in self._index_functions.values()]
+        old = self._values.get(uid)
         self._objects[uid] = obj
         self._names[key_of(obj)] = uid
         self._ends.pop(uid, None)
-        self._reindex(uid, self._index_values(known) if known is not None else {}, values, obj)
+        self._values[uid] = new
+        if old is not None and old != new:
+            self._take_out(uid, old, new)
+        for buckets, values in zip(self._indexes.values(), new, strict=True):
+            for value in values:
+                buckets.setdefault(value, {})[uid] = obj
         self._notify(Change(known, obj))
 
-    def _index_values(self, obj: Obj) -> "_Values":
-        return {name: set(function(obj)) for name, function in self._index_functions.items()}
-
-    def _reindex(self, uid: str, old: "_Values", new: "_Values", obj: Obj) -> None:
-        for name, buckets in self._indexes.items():
-            after = new.get(name, set())
-            for value in old.get(name, set()) - after:
+    def _take_out(self, uid: str, old: "list[_Values]", new: "list[_Values]") -> None:
+        """Of the places where an object stood and no longer stands."""
+        for buckets, before, after in zip(self._indexes.values(), old, new, strict=True):
+            for value in set(before).difference(after):
                 bucket = buckets[value]
                 del bucket[uid]
                 if not bucket:
                     del buckets[value]
-            for value in after:
-                buckets.setdefault(value, {})[uid] = obj
 
     def _notify(self, change: Change[Obj]) -> None:
         for handler in self._handlers:
@@ -171,7 +180,7 @@ class Cache(Generic[Obj]):
 ENDS_KEPT_FOR = 600.0
 _FOR_GOOD = 1 << 63
 
-_Values = Mapping[str, set[Hashable]]
+_Values = tuple[Hashable, ...]
 
 
 def _call(handler: Handler[Obj], change: Change[Obj]) -> None:
