@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from grove.api import PodClique, PodGang, PodGangStatus
 from grove.api.conditions import ConditionType
 from grove.api.model import replace
@@ -72,6 +74,11 @@ def pod_moved(change: Change[Pod]) -> bool:
     )
 
 
+def pod_moved_on(change: Change[Pod]) -> bool:
+    """As `pod_moved`, except that a pod merely lost its last gate: that was all that its clique had to do for it."""
+    return pod_moved(change) and not _only_let_go(change)
+
+
 def touched(change: Change[Companion]) -> bool:
     """It came or went, or anybody wrote it."""
     return change.old is None or change.new is None or change.old.body != change.new.body
@@ -89,6 +96,14 @@ def _relabelled(old: Any, new: Any) -> bool:
         or before.finalizers != after.finalizers
         or before.deletion_timestamp != after.deletion_timestamp
     )
+
+
+def _only_let_go(change: Change[Pod]) -> bool:
+    old, new = change.old, change.new
+    if old is None or new is None or new.spec.scheduling_gates or not old.spec.scheduling_gates:
+        return False
+    gated = msgspec.structs.replace(new.spec, scheduling_gates=old.spec.scheduling_gates)
+    return not pod_moved(Change(old, msgspec.structs.replace(new, spec=gated)))
 
 
 def _anonymous(gang: PodGang) -> PodGangSpec:

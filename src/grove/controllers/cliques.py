@@ -17,7 +17,7 @@ from grove.api import PodClique, PodCliqueSet, PodCliqueStatus, PodGang, labels
 from grove.api.conditions import EventReason
 from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
-from grove.controllers.changes import described_anew, gate_could_open, pod_moved
+from grove.controllers.changes import described_anew, gate_could_open, pod_moved_on
 from grove.controllers.claims import KIND, Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
@@ -91,7 +91,7 @@ class CliqueController:
                 Source(
                     world.pods,
                     owner("PodClique"),
-                    when=pod_moved,
+                    when=pod_moved_on,
                     why="a pod that moves changes what is missing",
                 ),
                 Source(world.gangs, _of_gang, when=gate_could_open, why="pods wait for their gang"),
@@ -122,8 +122,8 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
-            if clique.status is None and self._gang(clique, labels.POD_GANG) is None:
-                return None  # it was made a moment before its gang, and there is nothing to say yet
+            if clique.status is None and not self._can_begin(clique):
+                return None  # it was made a moment ago, and there is nothing to say yet
             failures = await self._sync(clique, shape)
         report_in = await self._write_status(clique, shape, failures)
         if failures:
@@ -131,6 +131,14 @@ class CliqueController:
         turn = self._turns.left(self._who(clique)) if self._turns.somebody_waits else 0.0
         waits = (self._replacements.wait(uid_of(clique)), turn, report_in)
         return min((s for s in waits if s), default=None)
+
+    def _can_begin(self, clique: PodClique) -> bool:
+        """Whether it has a gang, which has said in which dialect it is written, if it is to say so."""
+        gang = self._gang(clique, labels.POD_GANG)
+        if gang is None or gang.status is not None:
+            return gang is not None
+        backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
+        return backend is None or faculty(backend, Dialects) is None
 
     async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""

@@ -5,7 +5,8 @@ import pytest
 from grove.api import PodGang, Time
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.podgang import NamespacedName, PodGangSpec, PodGangStatus, PodGroup
-from grove.controllers.changes import gate_could_open
+from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
+from grove.controllers.changes import gate_could_open, pod_moved, pod_moved_on
 from grove.runtime.cache import Change
 
 
@@ -47,3 +48,32 @@ def gang(
 )
 def test_a_gang_wakes_its_cliques_when_a_gate_could_open(after: PodGang | None, matters: bool) -> None:
     assert gate_could_open(Change(gang(), after)) is matters
+
+
+def pod(*gates: str, node: str | None = None, phase: str = "Pending") -> Pod:
+    found = tuple(SchedulingGate(name=g) for g in gates)
+    return Pod(
+        metadata=PodMetadata(name="demo-0-worker-x"),
+        spec=PodSpec(scheduling_gates=found, node_name=node),
+        status=PodStatus(phase=phase),
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "matters"),
+    [
+        (pod("ours"), pod(), False),
+        (pod("theirs", "ours"), pod("ours"), True),  # the place of our gate has changed
+        (pod("ours"), pod(node="node-1"), True),
+        (pod("ours"), pod(phase="Failed"), True),
+        (pod(), pod(phase="Failed"), True),
+        (pod("ours"), None, True),
+        (None, pod(), True),
+    ],
+)
+def test_a_pod_that_merely_lost_its_last_gate_does_not_wake_its_clique(
+    before: Pod | None, after: Pod | None, matters: bool
+) -> None:
+    change = Change(before, after)
+    assert pod_moved(change)
+    assert pod_moved_on(change) is matters

@@ -31,8 +31,14 @@ class Scene:
         self._clique = _decode(orjson.dumps(CLIQUE))
         self._informer = Informer(Client(self), PodClique.resource, _decode)
         self._reports = Reports()
+        self.to_come_meanwhile: list[bool] = []
+
+    @property
+    def to_come(self) -> bool:
+        return self._reports.to_come("u")
 
     async def send(self, request: Request) -> Response:
+        self.to_come_meanwhile.append(self.to_come)
         self.reported.append(orjson.loads(request.body)["status"]["readyReplicas"])
         return Response(200, {}, orjson.dumps(CLIQUE))
 
@@ -105,3 +111,16 @@ async def test_the_wait_can_be_longer_and_is_shortened_when_there_is_more_to_say
     assert await scene.ready(2, gather=5.0) == pytest.approx(4.0)
     assert await scene.ready(3) == GATHER
     assert scene.reported == []
+
+
+async def test_what_changes_while_a_report_is_written_is_not_told_by_that_report() -> None:
+    scene = Scene()
+    await scene.ready(1)
+    assert scene.to_come
+    await scene.ready(2, at_once=True)
+    await scene.ready(3)
+    assert scene.to_come
+    await asyncio.sleep(GATHER)
+    await scene.ready(4)
+    assert scene.reported == [2, 4]
+    assert scene.to_come_meanwhile == [False, False]
