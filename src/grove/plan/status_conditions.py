@@ -46,6 +46,13 @@ def put(
             observed_generation=observed_generation,
         )
         return [*conditions, new]
+    if (old.status, old.reason, old.message, old.observed_generation) == (
+        status,
+        reason,
+        message,
+        observed_generation,
+    ):
+        return list(conditions)
     changed = replace(
         old,
         status=status,
