@@ -94,12 +94,11 @@ class CliqueController:
                     when=pod_moved_on,
                     why="a pod that moves changes what is missing",
                 ),
-                Source(world.gangs, _of_gang, when=gate_could_open, why="pods wait for their gang"),
                 Source(
                     world.gangs,
-                    self._of_base,
+                    self._of_gang,
                     when=gate_could_open,
-                    why="scaled gangs wait for their base gang",
+                    why="pods wait for their gang, and those of a scaled gang for its base gang too",
                 ),
                 Source(
                     world.sets,
@@ -370,7 +369,12 @@ class CliqueController:
         pods += stand_ins.cache.by_index("gang", turn.gang) if stand_ins is not None else []
         return pacing is None or pacing.begun(gang, pods)
 
+    def _of_gang(self, gang: PodGang) -> list[ObjectKey]:
+        namespace = gang.metadata.namespace or ""
+        return [ObjectKey(namespace, g.name) for g in gang.spec.pod_groups] + self._of_base(gang)
+
     def _of_base(self, gang: PodGang) -> list[ObjectKey]:
+        """The cliques of the gangs that are scaled from this one."""
         return [key_of(c) for c in self._world.cliques.cache.by_index("base", key_of(gang))]
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
@@ -413,10 +417,6 @@ def _broken_links(
 def _age(pod: Pod, now: datetime) -> timedelta:
     made = pod.metadata.creation_timestamp
     return now - datetime.fromisoformat(made) if made else timedelta()
-
-
-def _of_gang(gang: PodGang) -> list[ObjectKey]:
-    return [ObjectKey(gang.metadata.namespace or "", g.name) for g in gang.spec.pod_groups]
 
 
 def _named(body: bytes, name: str) -> bytes:
