@@ -129,11 +129,11 @@ class GangController:
         return plan_init(gang, cliques, pods, initialized=holds(gang, ConditionType.INITIALIZED))
 
     async def _fill(self, gang: PodGang, init: GangInit) -> PodGang:
+        if [g.pod_references for g in gang.spec.pod_groups] == init.groups:
+            return gang
         groups = [
             replace(g, pod_references=refs) for g, refs in zip(gang.spec.pod_groups, init.groups, strict=True)
         ]
-        if groups == gang.spec.pod_groups:
-            return gang
         patch = {
             "metadata": {"resourceVersion": gang.metadata.resource_version},
             "spec": {"podgroups": codec.to_builtins(groups)},

@@ -150,7 +150,8 @@ class SetController:
 
         def status() -> PodCliqueSetStatus:
             nonlocal next_look
-            summaries = [self._summary(shape, ReplicaKey(*key_of(pcs), i)) for i in range(shape.replicas)]
+            key = key_of(pcs)
+            summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
             if not all(s.complete for s in summaries):
                 next_look = self._reasons.until_look(pcs)
             new = self._status(pcs, shape, summaries, synced=not failures, quick=next_look > 0)

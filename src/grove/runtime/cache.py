@@ -99,7 +99,7 @@ class Cache(Generic[Obj]):
         """Calls the handler for each object there is, and then for every change."""
         self._handlers.append(handler)
         for obj in self:
-            _call(handler, Change(None, obj))
+            _tell((handler,), Change(None, obj))
 
     def observe(self, obj: Obj) -> None:
         """Takes in a state of an object, from the watch or from the answer to a read or write."""
@@ -164,8 +164,7 @@ class Cache(Generic[Obj]):
                     del buckets[value]
 
     def _notify(self, change: Change[Obj]) -> None:
-        for handler in self._handlers:
-            _call(handler, change)
+        _tell(self._handlers, change)
 
     def _remember_end(self, uid: str, version: int) -> None:
         # Real time, not the loop's: it bounds memory alone, and no result depends on it.
@@ -183,8 +182,9 @@ _FOR_GOOD = 1 << 63
 _Values = tuple[Hashable, ...]
 
 
-def _call(handler: Handler[Obj], change: Change[Obj]) -> None:
-    try:
-        handler(change)
-    except Exception:
-        log.exception("a handler failed on a change", key=str(key_of(change.object)))
+def _tell(handlers: Iterable[Handler[Obj]], change: Change[Obj]) -> None:
+    for handler in handlers:
+        try:
+            handler(change)
+        except Exception:
+            log.exception("a handler failed on a change", key=str(key_of(change.object)))

@@ -94,7 +94,7 @@ class Client:
         code = "none"
         try:
             async with asyncio.timeout(None) as wait:
-                self._deadlines.began(wait, self._timeout)
+                self._deadlines.began(wait, started + self._timeout)
                 try:
                     response = await self._transport.send(call.request)
                 finally:

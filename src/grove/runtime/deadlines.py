@@ -15,8 +15,9 @@ class Deadlines:
         self._ends: dict[asyncio.Timeout, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def began(self, wait: asyncio.Timeout, seconds: float) -> None:
-        end = self._ends[wait] = asyncio.get_running_loop().time() + seconds
+    def began(self, wait: asyncio.Timeout, end: float) -> None:
+        """It runs out at `end`, by the clock of the loop."""
+        self._ends[wait] = end
         if self._timer is None or end < self._timer.when():
             self._look_at(end)
 

@@ -32,13 +32,13 @@ async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> Asy
     """
     chunks = stream.chunks()
     lines = LineBuffer()
-    deadlines = Deadlines()
+    deadlines, clock = Deadlines(), asyncio.get_running_loop().time
     try:
         while True:
             seconds = idle_timeout()
             try:
                 async with asyncio.timeout(None) as wait:
-                    deadlines.began(wait, seconds)
+                    deadlines.began(wait, clock() + seconds)
                     try:
                         chunk = await anext(chunks, None)
                     finally:

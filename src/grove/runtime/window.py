@@ -75,7 +75,9 @@ class Window:
             self._closed_until = max(self._closed_until, now + min(retry_after, LONGEST_PAUSE))
 
     def _has_place(self) -> bool:
-        return self._in_flight < self.limit and asyncio.get_running_loop().time() >= self._closed_until
+        if self._in_flight >= self.limit:
+            return False
+        return not self._closed_until or asyncio.get_running_loop().time() >= self._closed_until
 
     def _admit(self) -> None:
         while self._waiting and self._has_place():

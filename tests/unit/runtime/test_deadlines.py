@@ -13,7 +13,7 @@ async def wait(deadlines: Deadlines, seconds: float, lasts: float) -> float | No
     """When it ran out; None when it did not."""
     try:
         async with asyncio.timeout(None) as limit:
-            deadlines.began(limit, seconds)
+            deadlines.began(limit, asyncio.get_running_loop().time() + seconds)
             try:
                 await asyncio.sleep(lasts)
             finally:

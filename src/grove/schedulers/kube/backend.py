@@ -131,9 +131,12 @@ class Kubernetes:
             pod.spec["priorityClassName"] = priority
 
 
+_BY_NAME = {d.name: d for d in DIALECTS}
+
+
 def _of(gang: PodGang) -> Dialect:
     name = dialect_of(gang)
-    found = next((d for d in DIALECTS if d.name == name), None)
+    found = _BY_NAME.get(name)
     if found is None:
         raise Refusal(
             f"PodGang {gang.metadata.name} is written in the dialect {name or '(none)'}, which this version of Grove "
