@@ -130,8 +130,8 @@ class Backend(Protocol):
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         """The objects that this gang needs, which may be none.
 
-        Called whenever the gang's spec, labels or annotations change, and for repair. The same gang gives the same
-        objects.
+        Called whenever the gang's spec, labels or annotations change, when it is initialized, and for repair. The same
+        gang gives the same objects; of its status only the conditions Initialized and SchedulerDialect may matter.
         Raise Refusal for a gang that this scheduler cannot serve; anything else that is raised counts as a defect
         of the backend, and both are reported on the gang and disturb no other.
         """
