@@ -34,10 +34,11 @@ unit: $(STAMP)
 	$(BIN)/pytest -q -n auto -m "not real" $(ARGS)
 
 # Real control planes and schedulers, built once into the user's cache folder. K8S picks the Kubernetes release,
-# SCHEDULER the one scheduler whose tests run alone.
+# SCHEDULER the one scheduler whose tests run alone. The upgrade to 1.37 begins with 1.36.
 K8S ?= 1.37
 e2e: $(STAMP)  ## the same truths on a real Kubernetes: make e2e [K8S=1.35|1.36|1.37] [SCHEDULER=default|kai|...]
 	$(BIN)/grove-testbed build --k8s $(K8S) $(if $(SCHEDULER),control-plane $(filter-out default,$(SCHEDULER)))
+	$(if $(filter 1.37,$(K8S)),$(if $(filter-out default,$(SCHEDULER)),,$(BIN)/grove-testbed build control-plane@1.36))
 	$(BIN)/pytest -q -m real --k8s $(K8S) $(addprefix --scheduler=,$(SCHEDULER)) $(SIDE_BY_SIDE) $(if $(RECORD),--record) --timeout 600 $(ARGS)
 
 # A cluster waits more than it works. Tests that share one stay on the same worker.
