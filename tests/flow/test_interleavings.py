@@ -117,19 +117,9 @@ async def laboratory(
             )
         for name, process in processes.items():
             steps.add(name, process)
-            await running.enter_async_context(_running(process))
+            await running.enter_async_context(process.running())
         await asyncio.sleep(1)
         yield Laboratory(grove, steps, objects)
-
-
-@asynccontextmanager
-async def _running(process: Process) -> AsyncIterator[None]:
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(process.run(stop))
-        yield
-        stop.set()
-        await running
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,7 +17,7 @@ from grove_testbed.fixtures import started
 
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
-from grove.operator.assembly import BackendProcess, Operator, Process, discover
+from grove.operator.assembly import BackendProcess, Operator, discover
 from grove.runtime.client import Client
 from grove.runtime.http import HttpTransport
 from grove.runtime.kubeconfig import find_cluster
@@ -56,7 +55,7 @@ async def operator(
     registry = Registry(configuration.scheduler, factories)
     async with _client(cluster) as client:
         made = Operator(client, configuration, registry, served=await discover(client))
-        async with _running(made):
+        async with made.running():
             yield client
 
 
@@ -68,7 +67,10 @@ async def backend_alone(
     registry = Registry(configuration.scheduler, factories)
     backend = registry.get(name)
     assert backend is not None
-    async with _client(cluster) as client, _running(BackendProcess(client, configuration, registry, backend)):
+    async with (
+        _client(cluster) as client,
+        BackendProcess(client, configuration, registry, backend).running(),
+    ):
         yield client
 
 
@@ -81,16 +83,6 @@ async def _client(cluster: Cluster) -> AsyncIterator[Client]:
     finally:
         await client.close()
     assert not watched.refused, f"it lacks a permission: {watched.refused[:3]}"
-
-
-@asynccontextmanager
-async def _running(process: Process) -> AsyncIterator[None]:
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(process.run(stop))
-        yield
-        stop.set()
-        await running
 
 
 @dataclass

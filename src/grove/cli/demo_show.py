@@ -271,12 +271,8 @@ async def operating(cluster: Cluster) -> AsyncIterator[Operator]:
     operator = Operator(
         cluster.client("grove-operator"), configuration, Registry(configuration.scheduler), now=utc_now
     )
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(operator.run(stop))
+    async with operator.running():
         yield operator
-        stop.set()
-        await running
 
 
 async def _stay(shown: Demonstration) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,6 +81,16 @@ class Process:
                 task.cancel()
         if lost is not None:
             raise lost
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Beside the body of an `async with`."""
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            run = group.create_task(self.run(stop))
+            yield
+            stop.set()
+            await run
 
 
 class Operator(Process):

@@ -170,12 +170,8 @@ async def operator(
         now=grove.cluster.now,
         chance=random.Random(seed),
     )
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(made.run(stop))
+    async with made.running():
         yield made
-        stop.set()
-        await running
 
 
 @asynccontextmanager
@@ -194,9 +190,5 @@ async def backend_alone(
     transport = through(grove.cluster.server) if through else None
     client = grove.cluster.client(f"grove-backend-{name}", transport)
     made = BackendProcess(client, configuration, registry, backend, now=grove.cluster.now)
-    stop = asyncio.Event()
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(made.run(stop))
+    async with made.running():
         yield made
-        stop.set()
-        await running
