@@ -21,6 +21,7 @@ class TestKoordinator(GangScenarios):
     groups = "podgroups.v1alpha1.scheduling.sigs.k8s.io"
     queues = "elasticquotas.scheduling.sigs.k8s.io"
     queue_tag = ("labels", "quota.scheduling.koordinator.sh/name")
+    evicts_too_many = True
     # A label of pods says the quota.
     moves = False
     settings: ClassVar[Json] = {"networkTopology": "managed"}

@@ -32,6 +32,9 @@ partitions:
 """
 
 
+NEAR: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
+
+
 class TestYuniKorn(GangScenarios):
     scheduler = "yunikorn"
     scheduler_name = "yunikorn"
@@ -137,9 +140,15 @@ class TestYuniKorn(GangScenarios):
 
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         """By refusing it: YuniKorn knows no topology."""
-        near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
-        await space.create(self.set_of(clique("worker", 2), **near))
+        await space.create(self.set_of(clique("worker", 2), **NEAR))
+        await self.is_refused(space)
 
+    async def test_a_rack_of_a_clique_that_is_too_small_binds_nothing(self, space: Space) -> None:
+        """So is this one."""
+        await space.create(self.set_of(clique("worker", 3, **NEAR), clique("router", 1)))
+        await self.is_refused(space)
+
+    async def is_refused(self, space: Space) -> None:
         async def refused() -> bool:
             (found,) = await space.list(SETS)
             return "knows no topology" in str(found.get("status", {}).get("conditions"))
