@@ -43,32 +43,29 @@ class Recorder:
 
     inner: Transport
     audit: RequestCounter | None
-    sent: Counter[str] = field(default_factory=Counter)
-    writes: list[Request] = field(default_factory=list)
+    answered: list[tuple[Request, int]] = field(default_factory=list)
 
     async def send(self, request: Request) -> Response:
         response = await self.inner.send(request)
-        verb = VERBS[request.method]
-        if request.query.get("dryRun"):
-            verb = f"dry-run {verb}"
-        self.sent[f"{verb} {_resource(request.path)}"] += 1
-        if verb in WRITES and response.status < 300:
-            self.writes.append(request)
+        self.answered.append((request, response.status))  # counted later: it is part of what is measured
         return response
 
     async def stream(self, request: Request) -> Stream:
         return await self.inner.stream(request)
 
+    @property
+    def writes(self) -> list[Request]:
+        return [r for r, status in self.answered if _verb(r) in WRITES and status < 300]
+
     def forget(self) -> None:
-        self.sent.clear()
-        self.writes.clear()
+        self.answered.clear()
         if self.audit is not None:
             self.audit.reset()
 
     def counts(self) -> Counter[str]:
         """The operator's requests as `create pods`, `patch pods/status`, `dry-run create pods`, `get /apis`."""
         if self.audit is None:
-            return Counter(self.sent)
+            return Counter(f"{_verb(r)} {_resource(r.path)}" for r, _ in self.answered)
         counted: Counter[str] = Counter()
         for request, count in self.audit.requests().items():
             if request.client == "operator":
@@ -107,6 +104,11 @@ def real(*start: Any, **settings: Any) -> Iterator[Server]:
         )
         bench, operator = (from_kubeconfig([Path(cluster.kubeconfig(who))]) for who in ("admin", "operator"))
         yield Server(bench, operator, RequestCounter(cluster))
+
+
+def _verb(request: Request) -> str:
+    verb = VERBS[request.method]
+    return f"dry-run {verb}" if request.query.get("dryRun") else verb
 
 
 def _resource(path: str) -> str:
