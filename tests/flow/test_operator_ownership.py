@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from grove.api import labels, yaml
+from grove.runtime.transport import Request, Response, Transport
 from tests.flow.operating import Grove, Json, example, operator, running
 
 pytestmark = pytest.mark.looptime
@@ -235,3 +237,51 @@ async def test_an_object_of_somebody_else_is_never_taken_over() -> None:
         assert "ownerReferences" not in found["metadata"]
         status = (await grove.list("podcliquesets"))["train"]["status"]
         assert "exists already and does not belong to" in status["lastErrors"][0]["description"]
+
+
+def _warns_of_set(event: Json) -> bool:
+    return bool(event["type"] == "Warning" and event["involvedObject"]["kind"] == "PodCliqueSet")
+
+
+class Snatcher:
+    """A way to the server on which somebody deletes each object of a kind just before it is changed, once per path."""
+
+    def __init__(self, inner: Transport, plural: str) -> None:
+        self.stream, self.close = inner.stream, inner.close
+        self.snatched: set[str] = set()
+        self._inner = inner
+        self._plural = plural
+
+    async def send(self, request: Request) -> Response:
+        path = request.path.removesuffix("/status")
+        if request.method == "PATCH" and f"/{self._plural}/" in path and request.path not in self.snatched:
+            self.snatched.add(request.path)
+            await self._inner.send(Request("DELETE", path, {}, {}, b""))
+        return await self._inner.send(request)
+
+
+@pytest.mark.parametrize("plural", ["podgangs", "services", "horizontalpodautoscalers"])
+async def test_an_object_that_goes_just_when_it_is_to_be_changed_comes_back_without_alarm(
+    plural: str,
+) -> None:
+    made: list[Snatcher] = []
+
+    def through(server: Transport) -> Transport:
+        made.append(Snatcher(server, plural))
+        return made[0]
+
+    with capture_logs() as logs:
+        async with running(through=through) as grove:
+            await up(grove, autoscaled())
+            for path in (f"{SERVICES}/autoscale-0", f"{AUTOSCALERS}/autoscale-0-fe"):
+                await grove.call("PATCH", path, {"metadata": {"labels": {labels.NAME: "wrong"}}})
+            await grove.settle()
+            pcs = (await grove.list("podcliquesets"))["autoscale"]
+            assert running_of(pcs)["status"] == "True"
+            assert "lastErrors" not in pcs["status"]
+            assert {p.removesuffix("/status").rpartition("/")[2] for p in made[0].snatched} == {
+                n for n in await grove.list(plural) if n != "autoscale-0-eng" or plural == "podgangs"
+            }
+            assert [e["message"] for e in (await grove.list("events")).values() if _warns_of_set(e)] == []
+    assert made[0].snatched
+    assert [e for e in logs if e["log_level"] in ("warning", "error")] == []

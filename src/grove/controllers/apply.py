@@ -13,7 +13,7 @@ import orjson
 from grove.api import codec, labels
 from grove.controllers.world import Companion
 from grove.plan.difference import difference, left_behind
-from grove.runtime.errors import AlreadyExists
+from grove.runtime.errors import AlreadyExists, Vanished
 from grove.runtime.informer import Informer
 from grove.runtime.objects import KubeObject, Obj, ObjectKey, uid_of
 
@@ -53,7 +53,8 @@ class Applier:
         fixed: Collection[str] = (),
         all_but_fixed: bool = False,
     ) -> Obj | None:
-        """The object as it is afterwards; None while its predecessor is still going away.
+        """The object as it is afterwards; None while its predecessor is still going away, or has just gone: its end is
+        an event, upon which it is to be looked at again.
 
         `desired` is its JSON, with the name and namespace of `key`, and the owner reference. An object that differs in
         a `fixed` field raises FixedFieldsError, or with `all_but_fixed` keeps that field. One that an owner of the same
@@ -86,7 +87,10 @@ class Applier:
         if stuck and not all_but_fixed:
             raise FixedFieldsError(wanted["kind"], key, uid_of(found), stuck)
         if patch:
-            found = await informer.objects.merge_patch(key, orjson.dumps(patch))
+            try:
+                found = await informer.objects.merge_patch(key, orjson.dumps(patch))
+            except Vanished:
+                return None
         if not stuck:
             self._remember(found, desired)
         return found

@@ -13,7 +13,7 @@ import msgspec
 from grove.runtime import requests
 from grove.runtime.cache import Cache
 from grove.runtime.client import Client
-from grove.runtime.errors import Gone, NotFound, StatusDetails, TransportError
+from grove.runtime.errors import Gone, NotFound, StatusDetails, TransportError, Vanished
 from grove.runtime.in_hand import foreseen
 from grove.runtime.objects import Obj, ObjectKey, ResourceType
 from grove.runtime.requests import Call, DeleteOptions, Preconditions, Propagation
@@ -112,7 +112,7 @@ class Collection(Generic[Obj]):
     async def update(self, key: ObjectKey, body: bytes, *, subresource: str = "") -> Obj:
         """Replaces the object. With `metadata.resourceVersion` in the body, only the version that was read."""
         manager = self._client.field_manager
-        return await self._object(
+        return await self._changed(
             requests.update(
                 self.resource, key.namespace, key.name, body, subresource=subresource, field_manager=manager
             )
@@ -120,11 +120,11 @@ class Collection(Generic[Obj]):
 
     async def merge_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
         """RFC 7386. With `metadata.resourceVersion` in the patch, only on that version."""
-        return await self._object(self._patch(key, patch, requests.MERGE_PATCH, subresource))
+        return await self._changed(self._patch(key, patch, requests.MERGE_PATCH, subresource))
 
     async def json_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
         """RFC 6902. Guard it with `test` operations: it may be sent twice."""
-        return await self._object(self._patch(key, patch, requests.JSON_PATCH, subresource))
+        return await self._changed(self._patch(key, patch, requests.JSON_PATCH, subresource))
 
     async def apply(self, key: ObjectKey, body: bytes, *, force: bool = True, subresource: str = "") -> Obj:
         """Server-side apply under the client's field manager: creates the object, or changes what the body names."""
@@ -210,6 +210,15 @@ class Collection(Generic[Obj]):
             items.extend(self._decode(body) for body in page.bodies)
             version = version or page.resource_version
         return Listing(items, version)
+
+    async def _changed(self, call: Call) -> Obj:
+        """The answer to a change of an object that was read. The server names what it does not find."""
+        try:
+            return await self._object(call)
+        except NotFound as e:
+            if e.status.details is not None and e.status.details.name:
+                raise Vanished(e.status, e.what) from e
+            raise
 
     async def _object(self, call: Call) -> Obj:
         obj = self._decode(await self._send(call))

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from grove.runtime.cache import Change
-from grove.runtime.errors import Conflict
+from grove.runtime.errors import Conflict, Vanished
 from grove.runtime.in_hand import IN_HAND, is_foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.metrics import Metrics
@@ -114,13 +114,13 @@ class Controller(Generic[K]):
         try:
             again = await self._reconcile(key)
         except Exception as e:
-            if _only_conflicts(e):
-                # What somebody else wrote first may have come by now, or comes with an event; the retry makes sure.
+            if _only_outrun(e):
+                # What somebody else did first may have come by now, or comes with an event; the retry makes sure.
                 result = "conflict"
                 if key not in self._outrun:
                     self._outrun.add(key)
                     self.queue.add(key)
-                log.info("object changed meanwhile, will look again", error=str(e))
+                log.debug("object changed or went meanwhile, will look again", error=str(e))
             else:
                 result = "failed"
                 log.exception("reconcile failed, will try again")
@@ -136,8 +136,8 @@ class Controller(Generic[K]):
             self._metrics.reconciled(self.name, result, asyncio.get_running_loop().time() - started)
 
 
-def _only_conflicts(error: Exception) -> bool:
-    """Also for the many errors of a batch."""
+def _only_outrun(error: Exception) -> bool:
+    """Somebody else changed or deleted the object first. Also for the many errors of a batch."""
     if isinstance(error, ExceptionGroup):
-        return error.split(Conflict)[1] is None
-    return isinstance(error, Conflict)
+        return error.split((Conflict, Vanished))[1] is None
+    return isinstance(error, (Conflict, Vanished))

@@ -83,6 +83,10 @@ class NotFound(ApiError):
     """404: no such object, or no such resource (a CRD that is not installed)."""
 
 
+class Vanished(NotFound):
+    """404: an object that was read went away before it could be changed. As with a conflict, decide again."""
+
+
 class MethodNotAllowed(ApiError):
     """405: this resource has no such verb."""
 

@@ -18,6 +18,7 @@ from grove.runtime.errors import (
     ServerError,
     TransportError,
     Unauthorized,
+    Vanished,
 )
 from grove.runtime.objects import ObjectKey, PartialObject
 from grove.runtime.transport import Response
@@ -55,6 +56,20 @@ async def test_a_refusal_is_a_typed_error_with_the_servers_status(
     assert caught.value.status.reason == reason
     assert str(caught.value) == f"GET /api/v1/namespaces/default/pods/a: {code} because"
     assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(("names", "error"), [("a", Vanished), ("", NotFound)])
+async def test_an_object_that_is_gone_when_it_is_to_be_changed_is_told_from_a_kind_that_is_not_served(
+    names: str, error: type[ApiError]
+) -> None:
+    status = {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": names, "kind": "pods"}}
+    for change in (Collection.merge_patch, Collection.json_patch, Collection.update):
+        with pytest.raises(NotFound) as caught:
+            await change(pods(Script(ok(status, 404))), A, b"{}")
+        assert type(caught.value) is error
+    with pytest.raises(NotFound) as caught:
+        await pods(Script(ok(status, 404))).create("default", b"{}")
+    assert type(caught.value) is NotFound
 
 
 async def test_an_answer_that_is_no_status_is_still_an_error_that_says_what_came() -> None:

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.runtime.controller import Controller
-from grove.runtime.errors import Conflict, Status
+from grove.runtime.errors import Conflict, NotFound, Status, Vanished
 from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, PartialObject
@@ -146,6 +146,22 @@ async def test_a_conflict_is_tried_again_without_alarm() -> None:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
             await until(lambda: len(reconcile.seen) == 2)
     assert not [e for e in logs if e["log_level"] == "error"]
+
+
+async def test_an_object_that_went_away_meanwhile_is_looked_at_again_without_alarm() -> None:
+    reconcile = Recorder(Vanished(Status(code=404)), ExceptionGroup("many", [Vanished(Status(code=404))]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 3)
+    assert {e["log_level"] for e in logs} <= {"debug"}
+
+
+async def test_a_namespace_that_does_not_exist_is_an_error() -> None:
+    reconcile = Recorder(NotFound(Status(code=404)))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 2)
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"]
 
 
 async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
