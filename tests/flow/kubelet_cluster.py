@@ -94,7 +94,8 @@ async def cluster(
     now = loop_clock()
     server = ApiServer(now=now, dialect=DIALECTS.get(scheduler, "1.37"))
     made = TestCluster(server)
-    client = Client(faults.transport(server) if faults else server)
+    faults = faults or Faults(seed=0)
+    client = Client(faults.transport(server), chance=faults.chance)
     made.keeper = NodeKeeper(client, clock=now)
     tasks = [
         asyncio.create_task(made.keeper.run()),

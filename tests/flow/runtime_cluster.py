@@ -1,6 +1,7 @@
 """A small controller of the runtime's own, run against the embedded cluster: a fleet of config maps."""
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
@@ -40,7 +41,7 @@ def body(name: str, data: dict[str, str] | None = None, labels: dict[str, str] |
 
 def straight(server: ApiServer) -> Collection[ConfigMap]:
     """A way to the server on which nothing goes wrong, for the test itself."""
-    return Collection(Client(server, metrics=METRICS), CONFIG_MAPS, decode)
+    return Collection(Client(server, metrics=METRICS, chance=random.Random(0)), CONFIG_MAPS, decode)
 
 
 async def stored(server: ApiServer) -> dict[str, str]:
@@ -85,7 +86,7 @@ class FleetController:
     """Keeps as many members as a fleet's `data.size` says, each with the fleet's `data.colour`."""
 
     def __init__(self, transport: Transport) -> None:
-        self.manager = Manager(Client(transport))
+        self.manager = Manager(Client(transport, chance=random.Random(0)))
         self.fleets = self.manager.informer(CONFIG_MAPS, decode, labels="role=fleet")
         self.members = self.manager.informer(
             CONFIG_MAPS,

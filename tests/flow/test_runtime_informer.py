@@ -20,8 +20,9 @@ pytestmark = pytest.mark.looptime
 
 
 @asynccontextmanager
-async def informer(transport: Transport) -> AsyncIterator[Informer[ConfigMap]]:
-    made = Informer(Client(transport), CONFIG_MAPS, decode, namespace="default")
+async def informer(transport: Transport, seed: int = 0) -> AsyncIterator[Informer[ConfigMap]]:
+    client = Client(transport, chance=random.Random(seed))
+    made = Informer(client, CONFIG_MAPS, decode, namespace="default")
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -116,7 +117,7 @@ async def test_whatever_goes_wrong_the_cache_ends_up_equal_to_the_server(seed: i
     server = ApiServer(seed=seed)
     faults = Faults(seed, Rates.all(0.08))
     dice = random.Random(seed)
-    async with informer(faults.transport(server)) as subject:
+    async with informer(faults.transport(server), seed) as subject:
         for _ in range(150):
             # Half of the writes are the informer's own, with faults, and half are somebody else's.
             objects = subject.objects if dice.random() < 0.5 else straight(server)

@@ -116,7 +116,7 @@ class CacheAndServer(RuleBasedStateMachine):
         return self.loop.run_until_complete(work)
 
     async def _start(self) -> None:
-        client = Client(self.faults.transport(self.server))
+        client = Client(self.faults.transport(self.server), chance=self.faults.chance)
         self.informer = Informer(client, CONFIG_MAPS, decode, namespace="default")
         self.written.clear()
         self.deleted.clear()

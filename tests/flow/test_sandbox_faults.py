@@ -153,7 +153,7 @@ async def run(seed: int) -> tuple[list[str], list[str]]:
     """An informer and a writer under fire; what went wrong, and what the cache holds in the end."""
     api = Calls(server())
     faults = Faults(seed, Rates.all(0.08))
-    client = Client(faults.transport(api.server), attempts=20)
+    client = Client(faults.transport(api.server), attempts=20, chance=faults.chance)
     resource: ResourceType = POD_TYPE
     informer: Informer[Pod] = Informer(client, resource, msgspec.json.Decoder(Pod).decode)
     task = asyncio.create_task(informer.run())

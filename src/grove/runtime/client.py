@@ -13,6 +13,7 @@ Conflicts are never sent again: only the caller can decide what the new state me
 """
 
 import asyncio
+import random
 
 import structlog
 
@@ -42,9 +43,12 @@ class Client:
         metrics: Metrics | None = None,
         timeout: float = 30.0,
         attempts: int = 6,
+        chance: random.Random | None = None,
     ) -> None:
         self.field_manager = field_manager
         self.metrics = metrics or Metrics()
+        # Decides what is left to chance: how waits are spread, here and in what reads through this client.
+        self.chance = chance or random.Random()
         self._transport = transport
         self._window = window or Window()
         self._timeout = timeout
@@ -53,7 +57,7 @@ class Client:
 
     async def send(self, call: Call) -> Response:
         """The answer. Raises `ApiError` or `TransportError`, when sending again did not help."""
-        waits = Backoff(0.1, 5.0, spread=0.5)
+        waits = Backoff(0.1, 5.0, chance=self.chance)
         while True:
             try:
                 return await self._send_once(call)

@@ -10,7 +10,6 @@ the reading.
 """
 
 import asyncio
-import random
 from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Generic, NoReturn
@@ -70,7 +69,7 @@ class Informer(Generic[Obj]):
 
     async def run(self) -> NoReturn:
         """Until cancelled."""
-        waits = Backoff(0.2, 30.0, spread=0.5)
+        waits = Backoff(0.2, 30.0, chance=self._client.chance)
         clock = asyncio.get_running_loop().time
         while True:
             started, position = clock(), self._position
@@ -144,7 +143,7 @@ class Informer(Generic[Obj]):
             resource_version="" if self._position is None else str(self._position),
             initial_events=initial,
             # Spread, so that the watches of one process do not all end together.
-            timeout_seconds=random.randint(300, 600),
+            timeout_seconds=self._client.chance.randint(300, 600),
         )
         stream = await self._client.stream(call)
         seen: set[str] | None = set() if initial else None

@@ -7,6 +7,7 @@ Nothing here uses a socket or real time: under looptime four hours pass in milli
 """
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
@@ -35,7 +36,7 @@ class Cluster:
     """`nodes` is how many, or the nodes themselves.
 
     `schedulers` are names of `grove.sandbox.schedulers.catalog`, by default the kube-scheduler of the release; the
-    kinds they read are installed. Time is the event loop's unless `now` is given. `seed` makes names and uids
+    kinds they read are installed. Time is the event loop's unless `now` is given. `seed` makes names, uids and waits
     repeatable. `programs` are what containers do, by image. `call_webhook` is how admission webhooks are reached.
     """
 
@@ -52,6 +53,7 @@ class Cluster:
         call_webhook: WebhookCaller | None = None,
     ) -> None:
         self.now = now or loop_clock()
+        self._seed = seed
         self.server = ApiServer(
             now=self.now, seed=seed, history=history, dialect=dialect, call_webhook=call_webhook
         )
@@ -94,7 +96,8 @@ class Cluster:
 
     def client(self, name: str, through: Transport | None = None) -> Client:
         """A client of its own for each process; `through` is a transport with faults, if any."""
-        return Client(through or self.server, field_manager=name)
+        chance = random.Random(f"{name} {self._seed}")
+        return Client(through or self.server, field_manager=name, chance=chance)
 
     def on_write(self, observer: Callable[[Write], None]) -> None:
         """Call `observer` right after every write, whoever made it. What it raises reaches the writer."""

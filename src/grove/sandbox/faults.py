@@ -1,11 +1,11 @@
 """Faults by seed, between a process under test and the API server.
 
     faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_answer=0.02, watch_break=0.1))
-    client = Client(faults.transport(server))
+    client = Client(faults.transport(server), chance=faults.chance)
 
-Every decision is one draw from one generator, and the runtime's own dice (the jitter of its waits) start from the
-same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead of
-leaving it to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
+Every decision is one draw from one generator, and what the runtime leaves to chance (how its waits are spread) starts
+from the same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead
+of leaving it to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
 """
 
 import asyncio
@@ -75,7 +75,8 @@ class Faults:
         self.log: list[str] = []
         self.active = True
         self._dice = random.Random(seed)
-        random.seed(seed)
+        # For the client of the process under test.
+        self.chance = random.Random(seed)
         self._planned: list[tuple[Callable[[Request], bool], Fault]] = []
 
     def transport(self, inner: Transport) -> "FaultyTransport":

@@ -1,6 +1,7 @@
 """Informers: whatever the server does, the cache ends up equal to it."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -391,3 +392,22 @@ async def test_hanging_lists_are_retried() -> None:
     async with running(script) as informer:
         await informer.synced.wait()
         assert known(informer) == {"a": "3"}
+
+
+async def test_the_same_chance_gives_the_same_waits() -> None:
+    """So that a test that fails can be repeated."""
+
+    async def waits() -> list[str]:
+        script = Script()
+        script.streams.append(ScriptedStream(bookmark(1, end=True), None))
+        script.streams.extend(TransportError("reset") for _ in range(5))
+        informer = Informer(client(script, chance=random.Random(7)), PODS, decode)
+        task = asyncio.create_task(informer.run())
+        await until(lambda: len(script.watches) == 7)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return [watch.query["timeoutSeconds"] for watch in script.watches]
+
+    first = await waits()
+    assert len(set(first)) > 1
+    assert await waits() == first
