@@ -285,3 +285,58 @@ async def test_an_object_that_goes_just_when_it_is_to_be_changed_comes_back_with
             assert [e["message"] for e in (await grove.list("events")).values() if _warns_of_set(e)] == []
     assert made[0].snatched
     assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
+
+
+# Where a clique stands.
+PLACES = {labels.SCALING_GROUP: "x", labels.SCALING_GROUP_REPLICA_INDEX: "7", labels.BASE_POD_GANG: "x"}
+
+
+async def test_labels_that_say_where_a_clique_stands_are_groves_alone() -> None:
+    with capture_logs() as logs:
+        async with running() as grove:
+            manifest = example("simple")
+            manifest["spec"]["template"]["cliques"][0]["labels"] = {**PLACES, "tier": "gpu"}
+            await up(grove, manifest)
+            for path in (f"{GROVE}/podcliques/train-0-worker", f"{GROVE}/podcliques/train-1-worker"):
+                await grove.call("PATCH", path, {"metadata": {"labels": {**PLACES, "theirs": "kept"}}})
+            await grove.call("DELETE", f"{PODS}/{next(iter(await grove.list('pods')))}")
+            await grove.settle()
+            for clique in (await grove.list("podcliques")).values():
+                assert clique["metadata"]["labels"].keys() & {*PLACES, "tier", "theirs"} == {"tier", "theirs"}
+                assert clique["status"]["readyReplicas"] == 4
+            assert running_of((await grove.list("podcliquesets"))["train"])["status"] == "True"
+    assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
+
+
+@pytest.mark.parametrize(
+    ("cliques", "groups", "left"),
+    [
+        (["leader", "worker", "decode"], ["prefill"], {"llama-0-decode", "llama-0-prefill-{j}-{m}"}),
+        (["router", "decode"], [], {"llama-0-decode", "llama-0-router"}),
+        (["router", "leader", "worker", "decode"], ["other"], {"llama-0-router", "llama-0-other-{j}-{m}"}),
+    ],
+)
+async def test_what_a_set_no_longer_describes_goes(
+    cliques: list[str], groups: list[str], left: set[str]
+) -> None:
+    expected = {name.format(j=j, m=m) for name in left for j in range(2) for m in ("leader", "worker")}
+    with capture_logs() as logs:
+        async with running() as grove:
+            manifest = example("disaggregated")
+            template = manifest["spec"]["template"]
+            del template["cliqueStartupType"]
+            await up(grove, manifest)
+            before = {n for n in await grove.list("pods") if n.startswith("llama-0-decode")}
+            template["cliques"] = [c for c in template["cliques"] if c["name"] in cliques]
+            (unit,) = template.pop("podCliqueScalingGroups")
+            template["podCliqueScalingGroups"] = [{**unit, "name": name} for name in groups]
+            await grove.call("PATCH", f"{GROVE}/podcliquesets/llama", {"spec": manifest["spec"]})
+            await grove.settle()
+            assert set(await grove.list("podcliques")) == expected | {"llama-0-decode"}
+            assert set(await grove.list("podcliquescalinggroups")) == {f"llama-0-{g}" for g in groups}
+            assert set(await grove.list("podgangs")) == {"llama-0", *(f"llama-0-{g}-0" for g in groups)}
+            assert before <= set(await grove.list("pods"))
+            pcs = (await grove.list("podcliquesets"))["llama"]
+            assert running_of(pcs)["status"] == "True"
+            assert "lastErrors" not in pcs["status"]
+    assert [e for e in logs if e["log_level"] in ("warning", "error")] == []

@@ -15,6 +15,9 @@ POD_INDEX = "grove.io/podclique-pod-index"
 POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 SCHEDULER_NAME = "grove.io/scheduler-name"
 
+# Say where in its set a PodClique stands. That one is missing says something too, so nobody else may add it.
+PLACE = (SCALING_GROUP, SCALING_GROUP_REPLICA_INDEX, BASE_POD_GANG)
+
 # On pods that a scheduler makes to keep a place for those of a gang: the gang. They are not Grove's.
 STAND_IN_FOR = "grove.io/stand-in-for"
 

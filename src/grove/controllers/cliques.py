@@ -30,6 +30,7 @@ from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import plan_gates
+from grove.plan.place import find_place
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pod_state import is_present
 from grove.plan.pods import PodTemplate
@@ -121,6 +122,8 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
+            if find_place(shape, clique) is None:
+                return None  # its set no longer describes it, or somebody changed its labels: it goes, or they do
             if clique.status is None and not self._can_begin(clique):
                 return None  # it was made a moment ago, and there is nothing to say yet
             failures = await self._sync(clique, shape)

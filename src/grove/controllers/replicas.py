@@ -23,7 +23,7 @@ from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, World, label, replica_index
 from grove.plan.autoscaling import autoscalers
 from grove.plan.claims import replica_claims
-from grove.plan.cliques import as_scaled, scaling_group, standalone_clique
+from grove.plan.cliques import CLIQUE_OURS, as_scaled, scaling_group, standalone_clique
 from grove.plan.gangs import gangs_of_replica
 from grove.plan.mnnvl import compute_domains
 from grove.plan.services import headless_service
@@ -62,8 +62,7 @@ class _Work(NamedTuple):
     ours: tuple[str, ...]
 
 
-# What Grove alone decides; replicas belong to whoever scales.
-CLIQUE_OURS = ("spec.podSpec",)
+# What Grove alone decides about a gang.
 GANG_OURS = ("spec.topologyConstraint", "spec.topologyConstraintGroupConfigs")
 
 
@@ -184,8 +183,8 @@ class ReplicaController:
 
         outcomes = await for_each(work, ensure)
         failures = [(o.item.code, o.error) for o in outcomes if o.error is not None]
-        expected = {key_of(g) for g in gangs}
-        failures += await self._prune_gangs(key, expected)
+        failures += await self._prune_parts(key, shape, {(w.informer, w.key) for w in work})
+        failures += await self._prune_gangs(key, {key_of(g) for g in gangs})
         failures += await self._prune_companions(
             key, {(o["kind"], o["metadata"]["name"]) for o in companions}
         )
@@ -240,6 +239,25 @@ class ReplicaController:
             return failures
         failures += await self._prune_gangs(key, set())
         failures += await self._prune_companions(key, set())
+        return failures
+
+    async def _prune_parts(
+        self, key: ReplicaKey, shape: Shape, expected: set[tuple[Informer[Any], ObjectKey]]
+    ) -> list[tuple[str, Exception]]:
+        """Cliques and scaling groups that the set no longer describes. Members go with their group."""
+        failures: list[tuple[str, Exception]] = []
+        parts: tuple[tuple[Informer[Any], str], ...] = (
+            (self._world.groups, "ERR_DELETE_PODCLIQUESCALINGGROUP"),
+            (self._world.cliques, "ERR_DELETE_PODCLIQUE"),
+        )
+        for informer, code in parts:
+            surplus = [
+                part
+                for part in informer.cache.by_index("replica", key)
+                if (informer, key_of(part)) not in expected
+                and any(o.uid == shape.owner.uid for o in part.metadata.owner_references)
+            ]
+            failures += await delete_all(informer, surplus, code)
         return failures
 
     async def _prune_gangs(self, key: ReplicaKey, expected: set[ObjectKey]) -> list[tuple[str, Exception]]:

@@ -19,16 +19,13 @@ from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import Reports, describe, last_errors
 from grove.controllers.world import World, label, replica_index
 from grove.plan.claims import group_claims
-from grove.plan.cliques import as_scaled, member_clique
+from grove.plan.cliques import CLIQUE_OURS, as_scaled, member_clique
 from grove.plan.group_status import group_status
 from grove.plan.shape import Group, Shape
 from grove.runtime.batch import for_each
 from grove.runtime.controller import Controller
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
-
-# What Grove alone decides about a member; its replicas are whoever scales it.
-OURS = ("spec.podSpec",)
 
 
 class ScalingGroupController:
@@ -118,7 +115,9 @@ class ScalingGroupController:
             key = key_of(member)
             # As it is scaled when its turn comes: of many, the last are written when the first have been.
             body = codec.encode(as_scaled(shape, clique, member, self._world.cliques.cache.get(key)))
-            await self._applier.ensure(self._world.cliques, key, body, owner_uid=uid_of(group), ours=OURS)
+            await self._applier.ensure(
+                self._world.cliques, key, body, owner_uid=uid_of(group), ours=CLIQUE_OURS
+            )
 
         async def delete(clique: PodClique) -> None:
             await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))

@@ -1,7 +1,7 @@
 """The PodCliques and PodCliqueScalingGroups of a set.
 
 Labels, from weakest to strongest: the user's of the clique template, those of everything in the set, those that say
-which clique this is. The pods inherit all of them.
+which clique this is. The pods inherit all of them. A user's label cannot say that a clique stands elsewhere in its set.
 """
 
 from grove.api import labels, names
@@ -13,6 +13,9 @@ from grove.api.scalinggroup import PodCliqueScalingGroup, PodCliqueScalingGroupS
 from grove.plan.mnnvl import claim_domain
 from grove.plan.podspec import PodSpecEditor
 from grove.plan.shape import Group, Shape, owner_reference
+
+CLIQUE_OURS = ("spec.podSpec", *(f"metadata.labels.{key}" for key in labels.PLACE))
+"""What Grove alone decides about a PodClique; its replicas belong to whoever scales it."""
 
 
 def standalone_clique(shape: Shape, clique: Clique, i: int) -> PodClique:
@@ -28,7 +31,7 @@ def standalone_clique(shape: Shape, clique: Clique, i: int) -> PodClique:
     metadata = ObjectMeta(
         name=name,
         namespace=shape.namespace,
-        labels=clique.labels | shape.labels | own,
+        labels=_users(clique) | shape.labels | own,
         annotations=_annotations(clique),
         finalizers=[labels.Finalizer.POD_CLIQUE],
         owner_references=[shape.owner],
@@ -85,7 +88,7 @@ def member_clique(
     metadata = ObjectMeta(
         name=name,
         namespace=shape.namespace,
-        labels=clique.labels | shape.labels | own,
+        labels=_users(clique) | shape.labels | own,
         annotations=_annotations(clique),
         finalizers=[labels.Finalizer.POD_CLIQUE],
         owner_references=[owner_reference(owner)],
@@ -125,6 +128,10 @@ def _group_env(group: Group) -> list[dict[str, object]]:
 
 def _from_label(name: str, label: str) -> dict[str, object]:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}
+
+
+def _users(clique: Clique) -> dict[str, str]:
+    return {k: v for k, v in clique.labels.items() if k not in labels.PLACE}
 
 
 def _annotations(clique: Clique) -> dict[str, str]:

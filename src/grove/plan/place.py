@@ -21,19 +21,34 @@ class Place:
     j: int | None = None
 
 
-def place_of(shape: Shape, clique: PodClique) -> Place:
-    """Raises LookupError for a PodClique that the set does not describe."""
+def find_place(shape: Shape, clique: PodClique) -> Place | None:
+    """None for a PodClique that the set does not describe."""
     meta = clique.metadata
-    i = int(meta.labels[labels.REPLICA_INDEX])
+    i, j = _index(clique, labels.REPLICA_INDEX), _index(clique, labels.SCALING_GROUP_REPLICA_INDEX)
     full = meta.labels.get(labels.SCALING_GROUP)
+    if i is None:
+        return None
     if full is None:
         for template in shape.standalone:
             if names.clique(shape.name, i, template.name) == meta.name:
                 return Place(i, template)
     for group in shape.groups:
-        if full is not None and names.scaling_group(shape.name, i, group.name) == full:
-            j = int(meta.labels[labels.SCALING_GROUP_REPLICA_INDEX])
+        if full is not None and j is not None and names.scaling_group(shape.name, i, group.name) == full:
             for template in group.cliques:
                 if names.clique_in_group(full, j, template.name) == meta.name:
                     return Place(i, template, group, j)
-    raise LookupError(f"PodCliqueSet {shape.name} describes no clique that PodClique {meta.name} belongs to")
+    return None
+
+
+def place_of(shape: Shape, clique: PodClique) -> Place:
+    """Raises LookupError for a PodClique that the set does not describe."""
+    found = find_place(shape, clique)
+    if found is None:
+        name = clique.metadata.name
+        raise LookupError(f"PodCliqueSet {shape.name} describes no clique that PodClique {name} belongs to")
+    return found
+
+
+def _index(clique: PodClique, label: str) -> int | None:
+    text = clique.metadata.labels.get(label, "")
+    return int(text) if text.isdigit() else None

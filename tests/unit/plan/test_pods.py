@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from grove.api import PodClique
 from tests.unit.api.sets import CONTAINER, clique
 from tests.unit.plan.samples import GATE, alone, member, pod, shape, share, template
 
@@ -80,6 +81,23 @@ def test_labels_that_say_which_pod_it_is_win_over_those_of_the_user() -> None:
     own = pod(found, alone(found, "w", i=4), 2)["metadata"]["labels"]
     assert (own["grove.io/podclique"], own["grove.io/podgang"]) == ("train-4-w", "train-4")
     assert (own["app.kubernetes.io/part-of"], own["tier"]) == ("train", "gpu")
+
+
+def test_a_clique_cannot_pretend_to_stand_elsewhere_in_its_set() -> None:
+    lies = {
+        "grove.io/podcliquescalinggroup": "x",
+        "grove.io/podcliquescalinggroup-replica-index": "3",
+        "grove.io/base-podgang": "x",
+    }
+    group = {"name": "g", "cliqueNames": ["m"], "replicas": 2, "minAvailable": 1}
+    found = shape(clique("w", labels=lies), clique("m", labels=lies), podCliqueScalingGroups=[group])
+
+    def place(made: PodClique) -> dict[str, str]:
+        return {k: v for k, v in pod(found, made)["metadata"]["labels"].items() if k in lies}
+
+    own = {"grove.io/podcliquescalinggroup": "train-0-g", "grove.io/podcliquescalinggroup-replica-index": "0"}
+    assert place(alone(found, "w")) == {}
+    assert place(member(found, "m")) == own
 
 
 def names(container: dict[str, Any]) -> list[str]:
