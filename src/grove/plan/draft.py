@@ -15,5 +15,5 @@ class PodDraft:
     gate: str
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
-    # Further fields of the pod's spec, such as a link to the scheduler's group object.
+    # Further fields of the pod's spec, such as a link to the scheduler's group object. None takes one away.
     spec: dict[str, Any] = field(default_factory=dict)

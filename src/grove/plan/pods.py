@@ -79,7 +79,10 @@ def _spec(shape: Shape, clique: PodClique, gang: PodGang, draft: PodDraft, init_
     editor.set("subdomain", names.headless_service(shape.name, place.i))
     wait_for_parents(editor, shape, clique, gang, init_image)
     for field, value in draft.spec.items():
-        editor.set(field, value)
+        if value is None:
+            editor.remove(field)
+        else:
+            editor.set(field, value)
     # From here on there are marks in it, and it is no longer JSON that could be read again.
     editor.set("hostname", _marked(names.hostname(clique.metadata.name or "", _MARK)))
     _use_claims(editor, claims_of_pod(shape, clique, _MARK))

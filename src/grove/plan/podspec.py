@@ -32,6 +32,9 @@ class PodSpecEditor:
         self._fields[field] = Raw(msgspec.json.encode(value))
         self._changed = True
 
+    def remove(self, field: str) -> None:
+        self._changed |= self._fields.pop(field, None) is not None
+
     def append(self, field: str, *items: Json) -> None:
         """Adds items to the end of a list."""
         self._fields[field] = Raw(msgspec.json.encode([*self._list(field), *items]))

@@ -100,6 +100,12 @@ def test_a_clique_cannot_pretend_to_stand_elsewhere_in_its_set() -> None:
     assert place(member(found, "m")) == own
 
 
+def test_what_the_backend_takes_away_is_not_there() -> None:
+    found = shape(clique("w", podSpec={"containers": [{"name": "c"}], "priorityClassName": "mine"}))
+    made = pod(found, alone(found, "w"), spec={"priorityClassName": None})
+    assert "priorityClassName" not in made["spec"]
+
+
 def names(container: dict[str, Any]) -> list[str]:
     return [v["name"] for v in container.get("env", [])]
 
