@@ -8,7 +8,7 @@ import pytest
 
 from grove.api import labels
 from grove.runtime.transport import Request, Response, Transport
-from tests.flow.operating import Grove, example, operator, running
+from tests.flow.operating import Grove, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
 
@@ -388,6 +388,70 @@ async def test_a_set_that_turns_invalid_keeps_its_pods() -> None:
         )
         await grove.settle()
         assert set(await grove.list("pods")) == before
+
+
+async def turn_invalid(grove: Grove) -> None:
+    """And ask for more, which is not done either."""
+    edit = {"spec": {"replicas": 3, "template": {"terminationDelay": "0s"}}}
+    await grove.call("PATCH", f"{GROVE}/podcliquesets/train", edit)
+    await grove.settle()
+
+
+async def test_what_a_set_loses_while_it_is_invalid_is_replaced_as_when_it_was_valid() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        before = await grove.list("pods")
+        await turn_invalid(grove)
+        victim = next(n for n in before if n.startswith("train-0-"))
+        await grove.call("DELETE", f"{PODS}/{victim}")
+        await grove.call("DELETE", f"{GROVE}/podcliques/train-1-worker")
+        await grove.call("DELETE", "/api/v1/namespaces/default/services/train-0")
+        await grove.settle()
+        assert victim not in await grove.list("pods")
+        assert await phases(grove) == {"Running": 8}
+        hostnames = {p["spec"]["hostname"] for p in (await grove.list("pods")).values()}
+        assert hostnames == {p["spec"]["hostname"] for p in before.values()}
+        assert set(await grove.list("services")) == {"train-0", "train-1"}
+        status = (await grove.list("podcliquesets"))["train"]["status"]
+        assert (status["replicas"], status["availableReplicas"]) == (2, 2)
+        reasons = {c["type"]: c["reason"] for c in status["conditions"]}
+        assert reasons == {"Invalid": "ValidationFailed", "Running": "InvalidSet"}
+        (event,) = [e for e in (await grove.list("events")).values() if e["reason"] == "ValidationFailed"]
+        assert event.get("count", 1) == 1
+        await grove.call(
+            "PATCH", f"{GROVE}/podcliquesets/train", {"spec": {"template": {"terminationDelay": "1h"}}}
+        )
+        await grove.settle()
+        assert await phases(grove) == {"Running": 12}
+
+
+async def test_the_status_of_a_set_that_is_invalid_tells_what_it_has_lost() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+        await turn_invalid(grove)
+        for name in await grove.list("nodes", namespace=""):
+            await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        for name in await grove.list("pods"):
+            await grove.call("DELETE", f"{PODS}/{name}")
+        await grove.settle()
+        status = (await grove.list("podcliquesets"))["train"]["status"]
+        assert (status["replicas"], status.get("availableReplicas", 0)) == (2, 0)
+
+
+async def test_an_operator_that_never_saw_a_set_valid_leaves_what_it_has_alone() -> None:
+    async with cluster_with_crds() as grove:
+        async with operator(grove):
+            await up(grove, "simple")
+        await grove.call(
+            "PATCH", f"{GROVE}/podcliquesets/train", {"spec": {"template": {"terminationDelay": "0s"}}}
+        )
+        before = set(await grove.list("pods"))
+        victim = before.pop()
+        async with operator(grove):
+            await grove.settle()
+            await grove.call("DELETE", f"{PODS}/{victim}")
+            await grove.settle()
+            assert set(await grove.list("pods")) == before
 
 
 async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_and_stops_no_other_clique() -> (

@@ -139,13 +139,13 @@ class ReplicaController:
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             self._failures.pop(key, None)
             return
-        judged = self._shapes.judge(pcs)
-        if judged.shape is None:
+        shape = self._shapes.get(key.set)
+        if shape is None:
             return
-        if key.replica >= judged.shape.replicas:
-            failures = await self._remove(key, judged.shape)
+        if key.replica >= shape.replicas:
+            failures = await self._remove(key, shape)
         else:
-            failures = await self._ensure(key, judged.shape)
+            failures = await self._ensure(key, shape)
         if failures:
             self._failures[key] = failures
             raise ExceptionGroup(f"PodCliqueSet {key}", [e for _, e in failures])

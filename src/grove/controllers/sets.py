@@ -151,11 +151,12 @@ class SetController:
         def status() -> PodCliqueSetStatus:
             nonlocal next_look
             key = key_of(pcs)
-            summaries = [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
+            summaries = self._summarize(shape, key)
             if not all(s.complete for s in summaries):
                 next_look = self._reasons.until_look(pcs)
             new = self._status(pcs, shape, summaries, synced=not failures, quick=next_look > 0)
-            conditions = self._say_ambiguous(pcs, new.conditions, ambiguity)
+            conditions = status_conditions.without(new.conditions, ConditionType.INVALID)
+            conditions = self._say_ambiguous(pcs, conditions, ambiguity)
             errors = last_errors(known, failures, self._world.now())
             new = replace(new, conditions=conditions, last_errors=errors)
             return new if next_look else self._say_why(pcs, new, shape.replicas)
@@ -180,10 +181,7 @@ class SetController:
         name = topology_name(shape)
         topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
         gangs = world.gangs.cache.by_index("set", key_of(pcs))
-        now = world.now()
-        status = set_status(pcs, shape, summaries, gangs, topology, now, synced=synced, quick=quick)
-        conditions = status_conditions.without(status.conditions, ConditionType.INVALID)
-        return replace(status, conditions=conditions)
+        return set_status(pcs, shape, summaries, gangs, topology, world.now(), synced=synced, quick=quick)
 
     def _say_why(self, pcs: PodCliqueSet, status: PodCliqueSetStatus, replicas: int) -> PodCliqueSetStatus:
         return self._with_reason(pcs, status, self._reasons.look(replace(pcs, status=status), replicas))
@@ -215,6 +213,9 @@ class SetController:
             conditions, kind, "True", Reason.FIRST_PROFILE_WINS, ambiguity, self._world.now()
         )
 
+    def _summarize(self, shape: Shape, key: ObjectKey) -> list[ReplicaSummary]:
+        return [self._summary(shape, ReplicaKey(*key, i)) for i in range(shape.replicas)]
+
     def _summary(self, shape: Shape, key: ReplicaKey) -> ReplicaSummary:
         version = shape.generation_hash
         known = self._summaries.get(key)
@@ -233,21 +234,30 @@ class SetController:
             )
 
     async def _refuse(self, pcs: PodCliqueSet, problems: tuple[str, ...]) -> None:
-        """Says what is wrong and makes nothing; what runs already goes on running."""
+        """Says what is wrong. What runs already goes on running as it was, and is reported."""
         message = "; ".join(problems)[:4000]
         old = pcs.status or PodCliqueSetStatus()
+        before = status_conditions.find(old.conditions, ConditionType.INVALID)
+        key = key_of(pcs)
+        shape = self._shapes.get(key)
+        seen = (
+            old
+            if shape is None
+            else self._status(pcs, shape, self._summarize(shape, key), synced=False, quick=False)
+        )
         conditions = status_conditions.put(
-            old.conditions,
+            seen.conditions,
             ConditionType.INVALID,
             "True",
             Reason.VALIDATION_FAILED,
             message,
             self._world.now(),
         )
-        status = self._say_why(pcs, replace(old, conditions=conditions), 0)
+        status = self._say_why(pcs, replace(seen, conditions=conditions), 0)
         self._reasons.forget(uid_of(pcs))
         await write_status(self._world.sets, pcs, pcs.status, status)
-        self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
+        if before is None or before.message != message:
+            self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
 
     async def _end(self, pcs: PodCliqueSet) -> float | None:
         """Cliques and groups go first, and with them the pods; the rest follows by garbage collection.

@@ -1,4 +1,8 @@
-"""The shape of each set, worked out once per version of the set, and whether it can be acted on."""
+"""The shape of each set, worked out once per version of the set, and whether it can be acted on.
+
+A set that an edit made invalid is run on as it was before, as long as the process lives that saw it valid: what it
+loses is replaced, and nothing new is made of it. A process that never saw it valid leaves alone what there is.
+"""
 
 from dataclasses import dataclass
 
@@ -7,7 +11,7 @@ from grove.api.validation import Known, Problem, validate
 from grove.controllers.world import World
 from grove.plan.gangs import GangSettings, topology_name
 from grove.plan.shape import Shape
-from grove.runtime.objects import ObjectKey
+from grove.runtime.objects import ObjectKey, uid_of
 from grove.schedulers.backend import Validates, faculty
 from grove.schedulers.registry import Selection, SelectionError
 
@@ -22,32 +26,40 @@ class Judged:
 
 
 class Shapes:
-    """A cache, keyed by the version of the set: what it forgets it works out again."""
+    """A cache, keyed by the version of the set. What it forgets it works out again, except how a set was when valid."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._judged: dict[str, tuple[str, Judged]] = {}
+        self._valid: dict[str, tuple[Shape, Selection]] = {}
 
     def get(self, key: ObjectKey) -> Shape | None:
-        """The shape of a set that exists and is valid."""
+        """The shape of a set that exists: as it is, or while it is invalid, as it was when it was last seen valid."""
         pcs = self._world.sets.cache.get(key)
-        return self.judge(pcs).shape if pcs is not None else None
+        if pcs is None:
+            return None
+        self.judge(pcs)
+        valid = self._valid.get(uid_of(pcs))
+        return valid[0] if valid is not None else None
 
     def judge(self, pcs: PodCliqueSet) -> Judged:
-        uid, version = pcs.metadata.uid or "", _version(pcs)
+        """The set as it is now."""
+        uid, version = uid_of(pcs), _version(pcs)
         known = self._judged.get(uid)
         if known is None or known[0] != version:
-            known = self._judged[uid] = (version, self._judge(pcs))
+            judged = self._judge(pcs)
+            known = self._judged[uid] = (version, judged)
+            if judged.shape is not None and judged.selection is not None:
+                self._valid[uid] = (judged.shape, judged.selection)
         return known[1]
 
     def forget(self, uid: str) -> None:
         self._judged.pop(uid, None)
+        self._valid.pop(uid, None)
 
     def settings(self, shape: Shape) -> GangSettings:
-        """What the cluster decides about the gangs of a set that was judged to be valid."""
-        selection = self.judge(shape.pcs).selection
-        if selection is None:
-            raise ValueError(f"PodCliqueSet {shape.namespace}/{shape.name} is not valid")
+        """What the cluster decides about the gangs of a set; `shape` is what `get` gave."""
+        _, selection = self._valid[uid_of(shape.pcs)]
         topology = None
         if self._world.configuration.topology_aware_scheduling.enabled and (name := topology_name(shape)):
             topology = self._world.topologies.cache.get(ObjectKey("", name))
