@@ -5,7 +5,6 @@ one write, the answer is parsed in C as it comes off the socket, and a task is w
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import cast
 
@@ -23,7 +22,7 @@ class Answer:
     def __init__(self) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self.pieces: deque[bytes] = deque()
+        self.pieces: list[bytes] = []
         self.unread = 0
         self.complete = False
         self.error: Exception | None = None
@@ -73,13 +72,14 @@ class Connection(asyncio.Protocol):
             raise answer.error
 
     def take(self, answer: Answer) -> bytes:
-        """The piece that came first; the server may go on if it had to wait."""
-        piece = answer.pieces.popleft()
-        answer.unread -= len(piece)
-        if self._paused and answer.unread < MOST_UNREAD and self._transport is not None:
+        """All that has come and was not taken; the server may go on if it had to wait."""
+        found = b"".join(answer.pieces)
+        answer.pieces.clear()
+        answer.unread = 0
+        if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
-        return piece
+        return found
 
     def close(self) -> None:
         if self._transport is not None:

@@ -159,14 +159,15 @@ class HttpStream:
     async def chunks(self) -> AsyncIterator[bytes]:
         answer = self._answer
         while True:
-            while answer.pieces:
+            if answer.pieces:
                 yield self._connection.take(answer)
-            if answer.complete:
+            elif answer.complete:
                 return
-            try:
-                await self._connection.wait(answer)
-            except OSError as e:
-                raise _broke(self._request, e) from e
+            else:
+                try:
+                    await self._connection.wait(answer)
+                except OSError as e:
+                    raise _broke(self._request, e) from e
 
     async def close(self) -> None:
         if not self._answer.complete:
