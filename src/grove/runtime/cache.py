@@ -13,9 +13,9 @@ Two sources feed it, in any order and with any delay: the watch, and the answers
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import msgspec
 import structlog
 
 from grove.runtime.objects import KubeObject, Obj, ObjectKey, key_of, uid_of, version_of
@@ -25,8 +25,7 @@ log = structlog.get_logger(__name__)
 T_co = TypeVar("T_co", bound=KubeObject, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T_co]):
+class Change(msgspec.Struct, Generic[T_co], frozen=True):
     """One object became known (`old` is None), changed, or went away (`new` is None)."""
 
     old: T_co | None

@@ -1,8 +1,8 @@
 """What the running task works on, and which changes are its own doing."""
 
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable
+from contextvars import ContextVar, Token
+from types import TracebackType
 
 # The name of its controller, and the key. Cheap to set; log lines name it.
 IN_HAND: ContextVar[tuple[str, Hashable] | None] = ContextVar("IN_HAND", default=None)
@@ -10,18 +10,23 @@ IN_HAND: ContextVar[tuple[str, Hashable] | None] = ContextVar("IN_HAND", default
 _foreseen: ContextVar[bool] = ContextVar("foreseen", default=False)
 
 
-@contextmanager
-def foreseen() -> Iterator[None]:
+class foreseen:  # noqa: N801  # a function to its callers; as a generator it would cost several times as much
     """Changes of caches within are just what the reconcile in hand has asked for: they do not wake it again.
 
     Only for writes whose answer can hold nothing else: an object that is created, or changed on the very version that
     was read. The answer to any other write may be the only news of what others wrote meanwhile.
     """
-    token = _foreseen.set(True)
-    try:
-        yield
-    finally:
-        _foreseen.reset(token)
+
+    __slots__ = ("_before",)
+    _before: Token[bool]
+
+    def __enter__(self) -> None:
+        self._before = _foreseen.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _foreseen.reset(self._before)
 
 
 def is_foreseen(controller: str, key: Hashable) -> bool:

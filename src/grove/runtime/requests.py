@@ -5,7 +5,6 @@ nobody knows if the first was applied.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -16,8 +15,7 @@ from grove.runtime.transport import Request
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     request: Request
     verb: str
     resource: str
@@ -76,8 +74,8 @@ def create(
     field_manager: str = "",
 ) -> Call:
     path = collection_path(resource, namespace, one_namespace=True)
-    call = _call("create", "POST", resource, path, _manager(field_manager), body)
-    return Call(call.request, call.verb, call.resource, repeatable=not generate_name)
+    query = _manager(field_manager)
+    return _call("create", "POST", resource, path, query, body, repeatable=not generate_name)
 
 
 def post_subresource(
@@ -203,6 +201,7 @@ def _call(
     query: Mapping[str, str] | None = None,
     body: bytes = b"",
     content_type: str = "application/json",
+    repeatable: bool = True,
 ) -> Call:
     headers = {"content-type": content_type} if body else {}
-    return Call(Request(method, path, query or {}, headers, body), verb, resource.plural)
+    return Call(Request(method, path, query or {}, headers, body), verb, resource.plural, repeatable)
