@@ -5,13 +5,38 @@ one write, the answer is parsed in C as it comes off the socket, and a task is w
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
 import httptools
 
 # A reader that is slower than the server makes the server wait from here on.
 MOST_UNREAD = 1 << 20
+
+
+class Headers(Mapping[str, str]):
+    """By lower-case name. The lines are kept as they came, and read when somebody asks: mostly nobody does."""
+
+    __slots__ = ("_read", "lines")
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[bytes, bytes]] = []
+        self._read: dict[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    @property
+    def _by_name(self) -> dict[str, str]:
+        if self._read is None:
+            self._read = {n.decode("latin-1").lower(): v.decode("latin-1") for n, v in self.lines}
+        return self._read
 
 
 class Answer:
@@ -21,7 +46,7 @@ class Answer:
 
     def __init__(self) -> None:
         self.status = 0
-        self.headers: dict[str, str] = {}
+        self.headers = Headers()
         self.pieces: list[bytes] = []
         self.unread = 0
         self.complete = False
@@ -122,14 +147,14 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._answer is not None:
-            self._answer.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+            self._answer.headers.lines.append((name, value))
 
     def on_headers_complete(self) -> None:
         answer, status = self._answer, self._parser.get_status_code()
         if answer is None:
             return
         if status < 200:  # the answer itself is still to come
-            answer.headers.clear()
+            answer.headers = Headers()
             return
         answer.status = status
         if not self._whole:

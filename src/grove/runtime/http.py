@@ -36,8 +36,8 @@ class HttpTransport:
         self._tls = (cluster.tls or ssl.create_default_context()) if server.scheme == "https" else None
         self._port = server.port or (443 if self._tls else 80)
         self._prefix = server.path.rstrip("/")
-        self._fixed_head = (
-            f" HTTP/1.1\r\nhost: {server.netloc.rpartition('@')[2]}\r\naccept: application/json\r\n"
+        self._fixed_lines = (
+            f"host: {server.netloc.rpartition('@')[2]}\r\naccept: application/json\r\n"
             f"accept-encoding: identity\r\nuser-agent: {_safe(user_agent)}\r\n"
         )
         self._open: set[Connection] = set()
@@ -89,15 +89,10 @@ class HttpTransport:
 
     def _bytes(self, authorization: str | None, request: Request) -> bytes:
         target = self._prefix + _target(request.path, tuple(request.query.items()))
-        head = [request.method, " ", target, self._fixed_head]
-        for name, value in request.headers.items():
-            head += (name, ": ", _safe(value), "\r\n")
-        if authorization:
-            head += ("authorization: ", _safe(authorization), "\r\n")
+        lines = _lines(self._fixed_lines, authorization, tuple(request.headers.items()))
         if request.body or request.method in ("POST", "PUT", "PATCH"):
-            head += ("content-length: ", str(len(request.body)), "\r\n")
-        head.append("\r\n")
-        return "".join(head).encode("latin-1") + request.body
+            lines += f"content-length: {len(request.body)}\r\n"
+        return f"{request.method} {target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + request.body
 
     def _idle_one(self) -> Connection | None:
         """The one that was used last; those that were long idle are given up."""
@@ -193,6 +188,13 @@ _PLAIN = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=-]*").fullmatch
 
 def _target(path: str, query: tuple[tuple[str, str], ...]) -> str:
     return (path if _PLAIN(path) else quote(path, safe="/%")) + (_query(query) if query else "")
+
+
+@lru_cache(maxsize=64)
+def _lines(fixed: str, authorization: str | None, others: tuple[tuple[str, str], ...]) -> str:
+    """The header lines that many requests share."""
+    said = [*others, ("authorization", authorization)] if authorization else others
+    return fixed + "".join(f"{name}: {_safe(value)}\r\n" for name, value in said)
 
 
 def _safe(value: str) -> str:
