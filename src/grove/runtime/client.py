@@ -92,9 +92,8 @@ class Client:
         await self._transport.close()
 
     async def _send_once(self, call: Call) -> Response:
-        clock = asyncio.get_running_loop().time
         await self._window.enter()
-        started = clock()
+        started = asyncio.get_running_loop().time()
         code = "none"
         try:
             async with asyncio.timeout(None) as wait:
@@ -105,7 +104,7 @@ class Client:
                     self._deadlines.over(wait)
             code = str(response.status)
             if response.status < 400:
-                self._window.answered(clock() - started)
+                self._window.answered(started)
                 return response
             error = error_from(call.request, response)
             if response.status in _OVERLOADED:

@@ -54,8 +54,10 @@ class Window:
         self._in_flight -= 1
         self._admit()
 
-    def answered(self, latency: float) -> None:
+    def answered(self, started: float) -> None:
+        """`started` is the loop time at which the request began."""
         now = asyncio.get_running_loop().time()
+        latency = now - started
         # The mark doubles in a minute, so that one lucky answer does not set it for ever.
         best = min(latency, self._best * (1.0 + (now - self._marked) / 60.0))
         self._best, self._marked = best, now
@@ -65,7 +67,7 @@ class Window:
             self._limit = min(self._limit + (1.0 / self._limit if self._strained else 0.5), self._most)
 
     def overloaded(self, started: float, retry_after: float | None) -> None:
-        """`started` is the loop time at which the request began: requests of one burst count once."""
+        """`started` as above: requests of one burst count once."""
         now = asyncio.get_running_loop().time()
         self._strained = True
         if started >= self._halved_at:
