@@ -472,6 +472,23 @@ async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_a
         assert grove.observer.opened == 0
 
 
+async def test_a_refusal_that_lasts_is_one_error_and_one_event_however_often_it_is_tried() -> None:
+    async with running() as grove:
+        bad = example("simple")
+        bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]["name"] = "Not A Name"
+        await grove.apply(bad)
+        await asyncio.sleep(60)
+        written = [w for w in grove.writes if "podclique" in w]
+        clique = (await grove.list("podcliques"))["train-0-worker"]
+        (error,) = clique["status"]["lastErrors"]
+        assert 'Pod "train-0-worker-*" is invalid' in error["description"]
+        await asyncio.sleep(600)
+        assert [w for w in grove.writes if "podclique" in w] == written
+        events = [e for e in (await grove.list("events")).values() if e["reason"] == "PodCreateFailed"]
+        assert {e["involvedObject"]["name"] for e in events} == {"train-0-worker", "train-1-worker"}
+        assert len(events) == 2
+
+
 async def _has_error(grove: Grove, clique: str) -> bool:
     status = (await grove.list("podcliques")).get(clique, {}).get("status", {})
     return any("Not A Name" in e["description"] for e in status.get("lastErrors", []))

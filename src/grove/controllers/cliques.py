@@ -37,7 +37,7 @@ from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.controller import Controller
-from grove.runtime.errors import AlreadyExists, NotFound
+from grove.runtime.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
 from grove.schedulers.backend import (
@@ -228,6 +228,8 @@ class CliqueController:
             name = f"{clique.metadata.name}-{''.join(self._chance.choices(_SUFFIX, k=5))}"
             try:
                 await self._world.pods.objects.create(namespace, _named(template(index).body(index), name))
+            except (Invalid, Forbidden) as e:
+                raise _of_any_pod(e, clique, name) from e
             except AlreadyExists:
                 # Our own create whose answer was lost; or, once in 14 million, the name is another pod's.
                 found = await self._world.pods.objects.get(ObjectKey(namespace, name))
@@ -415,6 +417,12 @@ def _broken_links(
     if gang is None or group is None or linking is None:
         return {}
     return {uid_of(p): why for p in pods if (why := linking.broken_link(gang, group, p))}
+
+
+def _of_any_pod(error: ApiError, clique: PodClique, name: str) -> ApiError:
+    """The same error of whichever pod: with a new name each time, it would look like another error each time."""
+    message = error.status.message.replace(name, f"{clique.metadata.name}-*")
+    return type(error)(msgspec.structs.replace(error.status, message=message), error.what)
 
 
 def _age(pod: Pod, now: datetime) -> timedelta:
