@@ -13,14 +13,14 @@ import orjson
 from grove.api import codec, labels
 from grove.controllers.world import Companion
 from grove.plan.difference import difference, left_behind
-from grove.runtime.errors import AlreadyExists, Vanished
+from grove.runtime.errors import AlreadyExists, Hindrance, Vanished
 from grove.runtime.informer import Informer
 from grove.runtime.objects import KubeObject, Obj, ObjectKey, uid_of
 
 Json = dict[str, Any]
 
 
-class ForeignObjectError(Exception):
+class ForeignObjectError(Hindrance):
     """An object that Grove would make exists already and is not its own."""
 
     def __init__(self, kind: str, key: ObjectKey, owner: str) -> None:
@@ -29,7 +29,7 @@ class ForeignObjectError(Exception):
         )
 
 
-class FixedFieldsError(Exception):
+class FixedFieldsError(Hindrance):
     """An object differs from what is desired in fields that cannot be changed."""
 
     def __init__(self, kind: str, key: ObjectKey, uid: str, paths: Collection[str]) -> None:

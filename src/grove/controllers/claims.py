@@ -11,6 +11,7 @@ from grove.controllers.world import World
 from grove.plan.claims import NO_TAGS, Tags, TemplateRef, external_templates
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
+from grove.runtime.errors import Hindrance
 from grove.runtime.objects import ObjectKey
 from grove.schedulers.backend import TagsClaims, faculty
 
@@ -18,7 +19,7 @@ Json = dict[str, Any]
 KIND = "ResourceClaim"
 
 
-class MissingTemplateError(Exception):
+class MissingTemplateError(Hindrance):
     """A set refers to a ResourceClaimTemplate that is not there."""
 
     def __init__(self, reference: TemplateRef) -> None:

@@ -37,7 +37,7 @@ from grove.plan.pods import PodTemplate
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.controller import Controller
-from grove.runtime.errors import AlreadyExists, ApiError, Forbidden, Invalid, NotFound
+from grove.runtime.errors import AlreadyExists, ApiError, Forbidden, Hindrance, Invalid, NotFound
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself, owner
 from grove.schedulers.backend import (
@@ -392,7 +392,7 @@ class _Turn(NamedTuple):
     dialect: str
 
 
-class BrokenLinkError(Exception):
+class BrokenLinkError(Hindrance):
     """The API server took away what ties a pod to its gang."""
 
 

@@ -17,13 +17,13 @@ on the way to the goal may wait for a timer.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import structlog
 
 from grove.runtime.cache import Change
-from grove.runtime.errors import Conflict, Vanished
+from grove.runtime.errors import Conflict, Hindrance, Vanished
 from grove.runtime.in_hand import IN_HAND, is_foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.metrics import Metrics
@@ -123,7 +123,7 @@ class Controller(Generic[K]):
                 log.debug("object changed or went meanwhile, will look again", error=str(e))
             else:
                 result = "failed"
-                log.exception("reconcile failed, will try again")
+                _report(e)
             self.queue.retry(key)
         else:
             result = "done"
@@ -136,8 +136,27 @@ class Controller(Generic[K]):
             self._metrics.reconciled(self.name, result, asyncio.get_running_loop().time() - started)
 
 
+def _report(error: Exception) -> None:
+    said = "reconcile failed, will try again"
+    if _are_all(error, Hindrance):
+        log.error(said, error="; ".join(dict.fromkeys(str(e) for e in _each(error))))
+    else:
+        log.exception(said)
+
+
 def _only_outrun(error: Exception) -> bool:
-    """Somebody else changed or deleted the object first. Also for the many errors of a batch."""
+    """Somebody else changed or deleted the object first."""
+    return _are_all(error, Conflict, Vanished)
+
+
+def _are_all(error: Exception, *kinds: type[Exception]) -> bool:
+    return all(isinstance(e, kinds) for e in _each(error))
+
+
+def _each(error: Exception) -> Iterator[Exception]:
+    """The error, or the many of a batch."""
     if isinstance(error, ExceptionGroup):
-        return error.split((Conflict, Vanished))[1] is None
-    return isinstance(error, (Conflict, Vanished))
+        for inner in error.exceptions:
+            yield from _each(inner)
+    else:
+        yield error

@@ -1,7 +1,7 @@
 """What can go wrong with a request, as classes to catch.
 
 `ApiError` and its subclasses: the server answered and said no; its `Status` is kept. `TransportError`: no
-answer came, so a write may or may not have been applied.
+answer came, so a write may or may not have been applied. Callers derive from `Hindrance` for obstacles of their own.
 """
 # ruff: noqa: N818 (the subclasses are named as Kubernetes names the reasons)
 
@@ -39,7 +39,11 @@ class Status(msgspec.Struct, frozen=True):
     details: StatusDetails | None = None
 
 
-class RequestError(Exception):
+class Hindrance(Exception):
+    """Something outside of this program is in its way. Its words say all; no line of code would explain it."""
+
+
+class RequestError(Hindrance):
     """Whatever kept a request from being done."""
 
 

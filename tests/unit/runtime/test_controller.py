@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.runtime.controller import Controller
-from grove.runtime.errors import Conflict, NotFound, Status, Vanished
+from grove.runtime.errors import Conflict, Forbidden, NotFound, Status, TransportError, Vanished
 from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, PartialObject
@@ -138,6 +138,27 @@ async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_wo
             await until(lambda: len(reconcile.seen) == 3)
             assert not task.done()
     assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"] * 2
+
+
+async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lines_of_code() -> None:
+    no = Forbidden(Status(code=403, message="quota"), "POST /pods")
+    reconcile = Recorder(no, ExceptionGroup("PodClique a", [no, no, TransportError("gone")]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 3)
+    alarms = [e for e in logs if e["log_level"] == "error"]
+    assert [e["error"] for e in alarms] == ["POST /pods: 403 quota", "POST /pods: 403 quota; gone"]
+    assert all("exc_info" not in e for e in alarms)
+
+
+async def test_a_defect_among_other_errors_is_logged_with_lines_of_code() -> None:
+    no = Forbidden(Status(code=403, message="quota"))
+    reconcile = Recorder(ExceptionGroup("PodClique a", [no, KeyError("defect")]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 2)
+    (alarm,) = [e for e in logs if e["log_level"] == "error"]
+    assert alarm["exc_info"]
 
 
 async def test_a_conflict_is_tried_again_without_alarm() -> None:
