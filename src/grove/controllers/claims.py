@@ -7,7 +7,7 @@ import orjson
 
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.deletion import delete_all
-from grove.controllers.world import World
+from grove.controllers.world import Companion, World
 from grove.plan.claims import NO_TAGS, Tags, TemplateRef, external_templates
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
@@ -54,6 +54,10 @@ class Claims:
         absent = [r for r in external_templates(shape) if r not in known]
         return [("ERR_SYNC_PCS_RESOURCE_CLAIM", MissingTemplateError(r)) for r in absent]
 
+    def kept_for(self, owner_uid: str) -> list[Companion]:
+        informer = self._world.companions.get(KIND)
+        return informer.cache.by_index("owner", owner_uid) if informer is not None else []
+
     async def keep(self, wanted: Iterable[Json], owner_uid: str, code: str) -> list[tuple[str, Exception]]:
         """Makes the claims that a scaling group or clique wants, and removes what else it has."""
         informer = self._world.companions.get(KIND)
@@ -61,7 +65,7 @@ class Claims:
             return []
         bodies = list(wanted)
         expected = {b["metadata"]["name"] for b in bodies}
-        surplus = [c for c in informer.cache.by_index("owner", owner_uid) if c.metadata.name not in expected]
+        surplus = [c for c in self.kept_for(owner_uid) if c.metadata.name not in expected]
 
         async def ensure(body: Json) -> None:
             await self._applier.ensure(informer, key_of_json(body), orjson.dumps(body), owner_uid=owner_uid)

@@ -30,7 +30,7 @@ from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import plan_gates
-from grove.plan.place import find_place
+from grove.plan.place import find_place, place_of
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pod_state import is_present
 from grove.plan.pods import PodTemplate
@@ -73,6 +73,7 @@ class CliqueController:
         self._init_image = init_image
         self._chance = chance or random.SystemRandom()
         self._claims = Claims(world)
+        self._gates = frozenset(b.gate for b in world.registry.backends)
         self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
         self._turns: Turns[_Turn] = Turns(lambda: asyncio.get_running_loop().time(), self._begun)
@@ -171,7 +172,8 @@ class CliqueController:
             else:
                 self._note_replacements(clique, plan)
         failures = await self._keep_claims(clique, shape, pods)
-        failures += await self._delete(clique, plan.delete)
+        if plan.delete:
+            failures += await self._delete(clique, plan.delete)
         if (
             plan.create
             and gang is not None
@@ -187,7 +189,7 @@ class CliqueController:
 
     def _behind_other_gates(self, backend: Backend, pods: Sequence[Pod]) -> list[Pod]:
         """Pods that were made for another backend and never released: they are made anew for the one of their gang."""
-        others = {b.gate for b in self._world.registry.backends} - {backend.gate}
+        others = self._gates - {backend.gate}
         return [p for p in pods if is_present(p) and any(g.name in others for g in p.spec.scheduling_gates)]
 
     async def _keep_claims(
@@ -195,6 +197,8 @@ class CliqueController:
     ) -> list[tuple[str, Exception]]:
         """For each pod that should be there, and for those that still are."""
         if KIND not in self._world.companions:
+            return []
+        if not place_of(shape, clique).clique.resource_sharing and not self._claims.kept_for(uid_of(clique)):
             return []
         indices = {i for p in pods if (i := pod_index(p)) is not None} | set(range(clique.spec.replicas))
         claims = clique_claims(

@@ -12,9 +12,12 @@ async def delete_all(
     informer: Informer[Any], objects: Iterable[Any], code: str
 ) -> list[tuple[str, Exception]]:
     """Deletes what is not going away already; returns what failed, each with `code`."""
+    going = [o for o in objects if o.metadata.deletion_timestamp is None]
+    if not going:
+        return []
 
     async def delete(obj: Any) -> None:
         await informer.objects.delete(key_of(obj), uid=uid_of(obj))
 
-    outcomes = await for_each([o for o in objects if o.metadata.deletion_timestamp is None], delete)
+    outcomes = await for_each(going, delete)
     return [(code, o.error) for o in outcomes if o.error is not None]

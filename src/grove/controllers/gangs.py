@@ -21,7 +21,7 @@ import orjson
 
 from grove.api import PodClique, PodGang, PodGangStatus, codec, labels
 from grove.api.conditions import ConditionType, Reason
-from grove.api.meta import ConditionStatus
+from grove.api.meta import Condition, ConditionStatus
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
@@ -145,29 +145,29 @@ class GangController:
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangInit | None, synced: Synced | None
     ) -> PodGangStatus:
         status = gang.status or PodGangStatus(phase="Pending")
+        initialized = holds(gang, ConditionType.INITIALIZED)
         if init is not None:
             status = gang_status(gang, pods, self._world.now())
-            # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
-            if not holds(gang, ConditionType.INITIALIZED):
-                status = self._say_initialized(gang, status, init)
+        said, score = status.conditions, status.placement_score
+        # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
+        if init is not None and not initialized:
+            said = self._say_initialized(gang, said, init)
         if synced is not None:
             self._report(gang, synced)
-            status = self._say_synced(gang, status, synced)
-        if self._backends.here(gang) is not None:
-            status = self._say_why(gang, status, _all(pods))
-        return status
+            said = self._say_synced(gang, said, synced)
+        # Before, all its pods are gated, and the scheduler has nothing to say.
+        if initialized and self._backends.here(gang) is not None:
+            seen = self._backends.observe(gang, [*self._stand_ins(gang), *_all(pods)])
+            said = self._say_why(gang, said, seen)
+            score = score if seen.placement_score is None else seen.placement_score
+        return replace(status, conditions=said, placement_score=score)
 
-    def _say_why(self, gang: PodGang, status: PodGangStatus, pods: Sequence[Pod]) -> PodGangStatus:
+    def _say_why(self, gang: PodGang, said: list[Condition], seen: Observation) -> list[Condition]:
         """Adds what the scheduler itself says. It is not asked why a gang is not placed that is: some never forget."""
-        seen = self._backends.observe(gang, [*self._stand_ins(gang), *pods])
         kind = ConditionType.UNSCHEDULABLE
-        if seen.message and not is_true(status.conditions, ConditionType.SCHEDULED):
-            status = self._say(gang, status, kind, "True", *_as_reason(seen))
-        else:
-            status = replace(status, conditions=without(status.conditions, kind))
-        return (
-            status if seen.placement_score is None else replace(status, placement_score=seen.placement_score)
-        )
+        if seen.message and not is_true(said, ConditionType.SCHEDULED):
+            return self._say(gang, said, kind, "True", *_as_reason(seen))
+        return without(said, kind)
 
     def _report(self, gang: PodGang, synced: Synced) -> None:
         """An event for what the backend does not accept: when that is new, not each time that it is looked at."""
@@ -176,43 +176,33 @@ class GangController:
         if not synced.ok and synced.reason not in (before, Reason.SCHEDULER_NOT_KNOWN_YET):
             self._world.warn(PodGang.resource, gang, synced.reason, synced.message[:1000], "Translate")
 
-    def _say_initialized(self, gang: PodGang, status: PodGangStatus, init: GangInit | None) -> PodGangStatus:
-        if init is not None and init.complete:
+    def _say_initialized(self, gang: PodGang, said: list[Condition], init: GangInit) -> list[Condition]:
+        kind = ConditionType.INITIALIZED
+        if init.complete:
             message = f"all pods of its {len(gang.spec.pod_groups)} groups exist"
-            return self._say(gang, status, ConditionType.INITIALIZED, "True", Reason.PODS_CREATED, message)
-        missing = init.missing if init is not None else {g.name: g.min_replicas for g in gang.spec.pod_groups}
-        message = "waiting for pods to be created: " + _listed([f"{n} of {g}" for g, n in missing.items()])
-        return self._say(
-            gang, status, ConditionType.INITIALIZED, "False", Reason.PODS_CREATION_PENDING, message
-        )
+            return self._say(gang, said, kind, "True", Reason.PODS_CREATED, message)
+        missing = _listed([f"{n} of {g}" for g, n in init.missing.items()])
+        message = f"waiting for pods to be created: {missing}"
+        return self._say(gang, said, kind, "False", Reason.PODS_CREATION_PENDING, message)
 
-    def _say_synced(self, gang: PodGang, status: PodGangStatus, synced: Synced) -> PodGangStatus:
+    def _say_synced(self, gang: PodGang, said: list[Condition], synced: Synced) -> list[Condition]:
         word: ConditionStatus = "True" if synced.ok else "False"
         if synced.dialect:
             message = "the API of its scheduler that the objects and pods of this gang are made for"
-            status = self._say(gang, status, ConditionType.DIALECT, "True", synced.dialect, message)
-        return self._say(gang, status, ConditionType.BACKEND_SYNCED, word, synced.reason, synced.message)
+            said = self._say(gang, said, ConditionType.DIALECT, "True", synced.dialect, message)
+        return self._say(gang, said, ConditionType.BACKEND_SYNCED, word, synced.reason, synced.message)
 
     def _say(
         self,
         gang: PodGang,
-        status: PodGangStatus,
+        said: list[Condition],
         kind: str,
         word: ConditionStatus,
         reason: str,
         message: str,
-    ) -> PodGangStatus:
-        generation = gang.metadata.generation
-        said = put(
-            status.conditions,
-            kind,
-            word,
-            reason,
-            message[:1000],
-            self._world.now(),
-            observed_generation=generation,
-        )
-        return replace(status, conditions=said)
+    ) -> list[Condition]:
+        generation, now = gang.metadata.generation, self._world.now()
+        return put(said, kind, word, reason, message[:1000], now, observed_generation=generation)
 
     def _stand_ins(self, gang: PodGang) -> list[Pod]:
         informer = self._world.stand_ins

@@ -159,7 +159,12 @@ class SetController:
             conditions = self._say_ambiguous(pcs, conditions, ambiguity)
             errors = last_errors(known, failures, self._world.now())
             new = replace(new, conditions=conditions, last_errors=errors)
-            return new if next_look else self._say_why(pcs, new, shape.replicas)
+            # At first nothing is there, and one replica speaks for all.
+            return (
+                new
+                if next_look
+                else self._say_why(pcs, new, shape.replicas if old else min(1, shape.replicas))
+            )
 
         gather = GATHER + shape.replicas * GATHER_PER_REPLICA
         reported = await self._reports.write(

@@ -68,10 +68,10 @@ class Kubernetes:
         return next((o for o in OFFERS if o.key == best.name), WITHOUT_GANGS)
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
-        offered = [d for d in DIALECTS if d.offered(served)]
         released = [p for p in pods if is_present(p) and not has_gate(p, self.gate)]
         if not released:
-            return offered[0].name
+            return next(d for d in DIALECTS if d.offered(served)).name
+        offered = [d for d in DIALECTS if d.offered(served)]
         current = dialect_of(gang)
         offered.sort(key=lambda d: d.name != current)
         fitting = next((d for d in offered if _are_tied(gang, released, d)), None)
