@@ -239,6 +239,23 @@ async def test_an_object_of_somebody_else_is_never_taken_over() -> None:
         assert "exists already and does not belong to" in status["lastErrors"][0]["description"]
 
 
+async def test_labels_that_say_whose_a_pod_is_are_put_back() -> None:
+    async with running() as grove:
+        await up(grove, example("simple"))
+        before = await grove.list("pods")
+        victim, other = list(before)[:2]
+        lies = {labels.POD_GANG: "x", labels.POD_CLIQUE: None, labels.REPLICA_INDEX: "9", "theirs": "kept"}
+        await grove.call("PATCH", f"{PODS}/{victim}", {"metadata": {"labels": lies}})
+        await grove.call("PATCH", f"{PODS}/{other}", {"metadata": {"labels": {labels.PART_OF: "x"}}})
+        await grove.settle()
+        after = await grove.list("pods")
+        assert after.keys() == before.keys()
+        for name, pod in after.items():
+            extra = {"theirs": "kept"} if name == victim else {}
+            assert pod["metadata"]["labels"] == before[name]["metadata"]["labels"] | extra
+        assert running_of((await grove.list("podcliquesets"))["train"])["status"] == "True"
+
+
 def _warns_of_set(event: Json) -> bool:
     return bool(event["type"] == "Warning" and event["involvedObject"]["kind"] == "PodCliqueSet")
 

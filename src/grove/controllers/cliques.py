@@ -33,7 +33,7 @@ from grove.plan.gates import plan_gates
 from grove.plan.place import find_place, place_of
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pod_state import is_present
-from grove.plan.pods import PodTemplate
+from grove.plan.pods import PodTemplate, labels_in_common
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
 from grove.runtime.controller import Controller
@@ -171,7 +171,8 @@ class CliqueController:
                 plan = PodPlan(create=plan.create[len(plan.replaced) :], delete=[], replaced=[])
             else:
                 self._note_replacements(clique, plan)
-        failures = await self._keep_claims(clique, shape, pods)
+        failures = await self._put_back(clique, pods)
+        failures += await self._keep_claims(clique, shape, pods)
         if plan.delete:
             failures += await self._delete(clique, plan.delete)
         if (
@@ -191,6 +192,20 @@ class CliqueController:
         """Pods that were made for another backend and never released: they are made anew for the one of their gang."""
         others = self._gates - {backend.gate}
         return [p for p in pods if is_present(p) and any(g.name in others for g in p.spec.scheduling_gates)]
+
+    async def _put_back(self, clique: PodClique, pods: Sequence[Pod]) -> list[tuple[str, Exception]]:
+        """The labels by which Grove finds a pod again, where somebody changed them."""
+        own = labels_in_common(clique)
+        changed = [p for p in pods if not own.items() <= p.metadata.labels.items()]
+        if not changed:
+            return []
+        patch = msgspec.json.encode({"metadata": {"labels": own}})
+
+        async def put_back(pod: Pod) -> None:
+            await self._world.pods.objects.merge_patch(key_of(pod), patch)
+
+        outcomes = await for_each(changed, put_back)
+        return [("ERR_LABEL_POD", o.error) for o in outcomes if not isinstance(o.error, NotFound | None)]
 
     async def _keep_claims(
         self, clique: PodClique, shape: Shape, pods: Sequence[Pod]

@@ -50,15 +50,17 @@ class PodTemplate:
         return (b"%d" % index).join(self._pieces)
 
 
+def labels_in_common(clique: PodClique) -> dict[str, str]:
+    """Those by which the pods of a clique are found again."""
+    own = clique.metadata.labels
+    kept = (labels.PART_OF, labels.REPLICA_INDEX, labels.POD_GANG)
+    return {labels.POD_CLIQUE: clique.metadata.name or "", **{key: own[key] for key in kept if key in own}}
+
+
 def _metadata(shape: Shape, clique: PodClique, draft: PodDraft) -> Json:
     meta = clique.metadata
     name = meta.name or ""
-    own: Json = {
-        labels.POD_CLIQUE: name,
-        labels.REPLICA_INDEX: meta.labels[labels.REPLICA_INDEX],
-        labels.POD_GANG: meta.labels[labels.POD_GANG],
-        labels.POD_INDEX: _marked(_MARK),
-    }
+    own: Json = {**labels_in_common(clique), labels.POD_INDEX: _marked(_MARK)}
     annotations = meta.annotations | draft.annotations
     return {
         "generateName": names.pod_generate_name(name),
