@@ -187,8 +187,8 @@ async def test_a_set_that_cannot_go_away_says_what_it_waits_for(kind: str, name:
         await grove.settle()
         said = running_of((await grove.list("podcliquesets"))["train"])
         assert (said["status"], said["reason"]) == ("False", "Terminating")
-        assert name in said["message"]
-        assert "1 pod left" in said["message"] if kind == "pods" else THEIRS in said["message"]
+        assert f"{name} is held by {THEIRS}" in said["message"]
+        assert labels.Finalizer.POD_CLIQUE_SET not in said["message"]
         await grove.call("PATCH", path, {"metadata": {"finalizers": []}})
         await grove.settle()
         assert await parts(grove) == {}

@@ -27,6 +27,7 @@ class PodMetadata(_View):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
     owner_references: tuple[PodOwner, ...] = ()
 
 

@@ -113,16 +113,23 @@ def terminating(
     finalizers: Sequence[str],
     of_it: Sequence[PodClique | PodCliqueScalingGroup] = (),
 ) -> Finding:
-    """`of_it` are the parts of a set; those with finalizers of others are named."""
+    """`of_it` are the parts of a set. Finalizers are named that are not Grove's, which go by themselves."""
     where = [f"{p.metadata.name} on {p.spec.node_name or 'no node'}" for p in pods]
     message = f"with {counted(len(pods))} left" + (f": {listed(where)}" if where else "")
-    for part in of_it:
-        theirs = [f for f in part.metadata.finalizers if not f.startswith(labels.GROVE_PREFIX)]
-        if theirs:
-            message += f"; {part.kind} {part.metadata.name} is held by {listed(theirs)}"
-    if finalizers:
-        message += f"; finalizers: {listed(finalizers)}"
+    holders = [("Pod", p.metadata) for p in pods] + [(part.kind, part.metadata) for part in of_it]
+    held = [(kind, m.name, theirs) for kind, m in holders if (theirs := _theirs(m.finalizers))]
+    for kind, name, theirs in held[:MOST_HOLDERS]:
+        message += f"; {kind} {name} is held by {listed(theirs)}"
+    if theirs := _theirs(finalizers):
+        message += f"; finalizers: {listed(theirs)}"
     return Finding(RunReason.TERMINATING, about, message)
+
+
+MOST_HOLDERS = 5
+
+
+def _theirs(finalizers: Sequence[str]) -> list[str]:
+    return [f for f in finalizers if not f.startswith(labels.GROVE_PREFIX)]
 
 
 def _missing(
