@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from grove.runtime.cache import Change
-from grove.runtime.errors import Conflict, Hindrance, Vanished
+from grove.runtime.errors import Conflict, Hindrance, NamespaceGoing, Vanished
 from grove.runtime.in_hand import IN_HAND, is_foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.metrics import Metrics
@@ -145,8 +145,8 @@ def _report(error: Exception) -> None:
 
 
 def _only_outrun(error: Exception) -> bool:
-    """Somebody else changed or deleted the object first."""
-    return _are_all(error, Conflict, Vanished)
+    """Somebody else changed or deleted the object, or all that is in its namespace, first."""
+    return _are_all(error, Conflict, Vanished, NamespaceGoing)
 
 
 def _are_all(error: Exception, *kinds: type[Exception]) -> bool:

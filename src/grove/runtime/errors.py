@@ -83,6 +83,10 @@ class Forbidden(ApiError):
     """403: the server knows who is asking, and does not let them."""
 
 
+class NamespaceGoing(Forbidden):
+    """403: nothing new can be made in a namespace that is being deleted, as will be all that is in it."""
+
+
 class NotFound(ApiError):
     """404: no such object, or no such resource (a CRD that is not installed)."""
 
@@ -139,6 +143,9 @@ def error_from_status(status: Status, what: str = "") -> ApiError:
         return AlreadyExists(status, what)
     if status.code >= 500:
         return ServerError(status, what)
+    causes = status.details.causes if status.details is not None else None
+    if status.code == 403 and any(c.reason == "NamespaceTerminating" for c in causes or ()):
+        return NamespaceGoing(status, what)
     return _BY_CODE.get(status.code, ApiError)(status, what)
 
 

@@ -17,7 +17,7 @@ import structlog
 
 from grove.runtime.client import Client
 from grove.runtime.collection import Collection
-from grove.runtime.errors import NotFound, RequestError
+from grove.runtime.errors import NamespaceGoing, NotFound, RequestError
 from grove.runtime.objects import KubeObject, ObjectKey, PartialObject, Resource, ResourceType, key_of
 from grove.runtime.queue import Queue
 
@@ -107,6 +107,8 @@ class EventRecorder:
         try:
             if not series.name or not await self._count(what, series):
                 await self._create(what, series)
+        except (NamespaceGoing, NotFound):
+            pass  # there is nobody left to tell
         except RequestError as e:
             self._metrics.events_dropped.inc()
             log.warning("event is dropped", regarding=str(what.regarding), reason=what.reason, error=str(e))

@@ -14,6 +14,7 @@ from grove.runtime.errors import (
     Forbidden,
     Gone,
     Invalid,
+    NamespaceGoing,
     NotFound,
     ServerError,
     TransportError,
@@ -70,6 +71,16 @@ async def test_an_object_that_is_gone_when_it_is_to_be_changed_is_told_from_a_ki
     with pytest.raises(NotFound) as caught:
         await pods(Script(ok(status, 404))).create("default", b"{}")
     assert type(caught.value) is NotFound
+
+
+@pytest.mark.parametrize(("cause", "error"), [("NamespaceTerminating", NamespaceGoing), ("Other", Forbidden)])
+async def test_a_namespace_that_is_going_is_told_from_a_right_that_is_missing(
+    cause: str, error: type[ApiError]
+) -> None:
+    status = {"kind": "Status", "reason": "Forbidden", "details": {"causes": [{"reason": cause}]}}
+    with pytest.raises(Forbidden) as caught:
+        await pods(Script(ok(status, 403))).create("default", b"{}")
+    assert type(caught.value) is error
 
 
 async def test_an_answer_that_is_no_status_is_still_an_error_that_says_what_came() -> None:

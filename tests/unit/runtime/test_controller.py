@@ -9,7 +9,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.runtime.controller import Controller
-from grove.runtime.errors import Conflict, Forbidden, NotFound, Status, TransportError, Vanished
+from grove.runtime.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    NamespaceGoing,
+    NotFound,
+    Status,
+    TransportError,
+    Vanished,
+)
 from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, PartialObject
@@ -169,8 +178,9 @@ async def test_a_conflict_is_tried_again_without_alarm() -> None:
     assert not [e for e in logs if e["log_level"] == "error"]
 
 
-async def test_an_object_that_went_away_meanwhile_is_looked_at_again_without_alarm() -> None:
-    reconcile = Recorder(Vanished(Status(code=404)), ExceptionGroup("many", [Vanished(Status(code=404))]))
+@pytest.mark.parametrize("gone", [Vanished(Status(code=404)), NamespaceGoing(Status(code=403))])
+async def test_what_went_away_meanwhile_is_looked_at_again_without_alarm(gone: ApiError) -> None:
+    reconcile = Recorder(gone, ExceptionGroup("many", [gone]))
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
             await until(lambda: len(reconcile.seen) == 3)

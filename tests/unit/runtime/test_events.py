@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from grove.runtime.events import EventRecorder, Reference, reference
 from grove.runtime.transport import Request, Response
@@ -19,18 +20,18 @@ POD = Reference("v1", "Pod", "default", "a", "uid-a")
 
 
 class EventServer(Script):
-    """Keeps events; `broken` makes every write fail."""
+    """Keeps events; `refused` is its answer to every write, if it takes none."""
 
     def __init__(self) -> None:
         super().__init__()
         self.events: dict[str, dict[str, Any]] = {}
         self.writes = 0
-        self.broken = False
+        self.refused: Response | None = None
 
     async def send(self, request: Request) -> Response:
         self.writes += 1
-        if self.broken:
-            return refusal(403, "Forbidden")
+        if self.refused is not None:
+            return self.refused
         body = msgspec.json.decode(request.body)
         if request.method == "POST":
             name = body["metadata"]["name"]
@@ -130,14 +131,25 @@ async def test_a_series_whose_event_is_gone_begins_a_new_one() -> None:
 
 async def test_a_server_that_takes_no_events_hurts_nobody_and_the_loss_is_counted() -> None:
     server = EventServer()
-    server.broken = True
+    server.refused = refusal(403, "Forbidden")
     async with recording(server) as recorder:
         say(recorder)
         await until(lambda: server.writes == 1)
-        server.broken = False
+        server.refused = None
         say(recorder, "another")
         await until(lambda: len(server.events) == 1)
         assert b"events_dropped_total 1.0" in recorder._metrics.text()
+
+
+async def test_events_of_a_namespace_that_is_gone_are_no_loss() -> None:
+    server = EventServer()
+    server.refused = refusal(404, "NotFound", 'namespaces "default" not found')
+    with capture_logs() as logs:
+        async with recording(server) as recorder:
+            say(recorder)
+            await until(lambda: server.writes == 1)
+            assert b"events_dropped_total 0.0" in recorder._metrics.text()
+    assert logs == []
 
 
 async def test_a_flood_is_bounded() -> None:
