@@ -103,8 +103,7 @@ class SetController:
             return await self._end(pcs)
         judged = self._shapes.judge(pcs)
         if judged.shape is None:
-            await self._refuse(pcs, judged.problems)
-            return None
+            return await self._refuse(pcs, judged.problems)
         if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
             finalizers = pcs.metadata.finalizers
             pcs = await add_finalizer(self._world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
@@ -166,9 +165,8 @@ class SetController:
                 else self._say_why(pcs, new, shape.replicas if old else min(1, shape.replicas))
             )
 
-        gather = GATHER + shape.replicas * GATHER_PER_REPLICA
         reported = await self._reports.write(
-            self._world.sets, pcs, old, status, at_once=at_once, gather=gather
+            self._world.sets, pcs, old, status, at_once=at_once, gather=_gather(shape.replicas)
         )
         return reported.look_again or next_look or None
 
@@ -238,31 +236,36 @@ class SetController:
                 ReplicaKey(obj.metadata.namespace or "", label(obj, labels.PART_OF), index), None
             )
 
-    async def _refuse(self, pcs: PodCliqueSet, problems: tuple[str, ...]) -> None:
-        """Says what is wrong. What runs already goes on running as it was, and is reported."""
+    async def _refuse(self, pcs: PodCliqueSet, problems: tuple[str, ...]) -> float | None:
+        """Says what is wrong. What runs already goes on running as it was; returns when to report on it again."""
         message = "; ".join(problems)[:4000]
         old = pcs.status or PodCliqueSetStatus()
-        before = status_conditions.find(old.conditions, ConditionType.INVALID)
-        key = key_of(pcs)
-        shape = self._shapes.get(key)
-        seen = (
-            old
-            if shape is None
-            else self._status(pcs, shape, self._summarize(shape, key), synced=False, quick=False)
+        known = status_conditions.find(old.conditions, ConditionType.INVALID)
+        news = known is None or known.message != message
+        shape = self._shapes.get(key_of(pcs))
+
+        def status() -> PodCliqueSetStatus:
+            seen = self._as_it_was(pcs, shape) if shape is not None else old
+            kind, reason, now = ConditionType.INVALID, Reason.VALIDATION_FAILED, self._world.now()
+            conditions = status_conditions.put(seen.conditions, kind, "True", reason, message, now)
+            return self._say_why(pcs, replace(seen, conditions=conditions), 0)
+
+        replicas = shape.replicas if shape is not None else 0
+        reported = await self._reports.write(
+            self._world.sets, pcs, pcs.status, status, at_once=news, gather=_gather(replicas)
         )
-        conditions = status_conditions.put(
-            seen.conditions,
-            ConditionType.INVALID,
-            "True",
-            Reason.VALIDATION_FAILED,
-            message,
-            self._world.now(),
-        )
-        status = self._say_why(pcs, replace(seen, conditions=conditions), 0)
         self._reasons.forget(uid_of(pcs))
-        await write_status(self._world.sets, pcs, pcs.status, status)
-        if before is None or before.message != message:
+        if news:
             self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
+        return reported.look_again
+
+    def _as_it_was(self, pcs: PodCliqueSet, shape: Shape) -> PodCliqueSetStatus:
+        """How the set fares that is run on as it was when it was last valid."""
+        key = key_of(pcs)
+        status = self._status(pcs, shape, self._summarize(shape, key), synced=False, quick=False)
+        known = pcs.status.last_errors if pcs.status else []
+        errors = last_errors(known, self._replicas.failures_of(key), self._world.now())
+        return replace(status, last_errors=errors)
 
     async def _end(self, pcs: PodCliqueSet) -> float | None:
         """Cliques and groups go first, and with them the pods; the rest follows by garbage collection.
@@ -333,6 +336,10 @@ class SetController:
         key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
         pcs = self._world.sets.cache.get(key)
         return [key] if pcs is not None and pcs.metadata.deletion_timestamp is not None else []
+
+
+def _gather(replicas: int) -> float:
+    return GATHER + replicas * GATHER_PER_REPLICA
 
 
 def _part_of(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ObjectKey]:
