@@ -325,6 +325,48 @@ async def test_labels_that_say_where_a_clique_stands_are_groves_alone() -> None:
     assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
 
 
+async def test_a_set_that_comes_back_smaller_removes_what_its_predecessor_left_beyond() -> None:
+    async with running() as grove:
+        await up(grove, example("simple"))
+        await grove.call("DELETE", f"{GROVE}/podcliquesets/train", {"propagationPolicy": "Orphan"})
+        await grove.settle()
+        manifest = example("simple")
+        manifest["spec"]["replicas"] = 1
+        await up(grove, manifest)
+        assert set(await grove.list("podcliques")) == {"train-0-worker"}
+        assert set(await grove.list("podgangs")) == {"train-0"}
+        assert len(await grove.list("pods")) == 4
+
+
+class SlowPatches:
+    """A way to the server on which patches take a while."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.stream, self.close = inner.stream, inner.close
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "PATCH":
+            await asyncio.sleep(1)
+        return await self._inner.send(request)
+
+
+@pytest.mark.parametrize("index", ["1", "9"])
+async def test_a_part_that_is_labelled_as_of_another_replica_is_not_taken_for_surplus(index: str) -> None:
+    async with running(through=SlowPatches) as grove:
+        manifest = example("disaggregated")
+        manifest["spec"]["replicas"] = 2
+        await up(grove, manifest)
+        kinds = ("podcliques", "podcliquescalinggroups", "pods")
+        before = {kind: set(await grove.list(kind)) for kind in kinds}
+        for path in (f"{GROVE}/podcliques/llama-0-decode", f"{GROVE}/podcliquescalinggroups/llama-0-prefill"):
+            await grove.call("PATCH", path, {"metadata": {"labels": {labels.REPLICA_INDEX: index}}})
+        await grove.settle()
+        assert {kind: set(await grove.list(kind)) for kind in kinds} == before
+        clique = (await grove.list("podcliques"))["llama-0-decode"]
+        assert clique["metadata"]["labels"][labels.REPLICA_INDEX] == "0"
+
+
 @pytest.mark.parametrize(
     ("cliques", "groups", "left"),
     [

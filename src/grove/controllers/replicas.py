@@ -225,16 +225,7 @@ class ReplicaController:
 
     async def _remove(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         world = self._world
-        groups = [
-            g for g in world.groups.cache.by_index("replica", key) if g.metadata.deletion_timestamp is None
-        ]
-        cliques = [
-            c
-            for c in world.cliques.cache.by_index("replica", key)
-            if c.metadata.deletion_timestamp is None and not label(c, labels.SCALING_GROUP)
-        ]
-        failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
-        failures += await delete_all(world.cliques, cliques, "ERR_DELETE_PODCLIQUE")
+        failures = await self._prune_parts(key, shape, set())
         if world.cliques.cache.by_index("replica", key) or world.pods.cache.by_index("replica", key):
             return failures
         failures += await self._prune_gangs(key, set())
@@ -244,7 +235,7 @@ class ReplicaController:
     async def _prune_parts(
         self, key: ReplicaKey, shape: Shape, expected: set[tuple[Informer[Any], ObjectKey]]
     ) -> list[tuple[str, Exception]]:
-        """Cliques and scaling groups that the set no longer describes. Members go with their group."""
+        """Cliques and scaling groups that the set does not describe, also a predecessor's. Members go with a group."""
         failures: list[tuple[str, Exception]] = []
         parts: tuple[tuple[Informer[Any], str], ...] = (
             (self._world.groups, "ERR_DELETE_PODCLIQUESCALINGGROUP"),
@@ -255,7 +246,8 @@ class ReplicaController:
                 part
                 for part in informer.cache.by_index("replica", key)
                 if (informer, key_of(part)) not in expected
-                and any(o.uid == shape.owner.uid for o in part.metadata.owner_references)
+                and _is_of(key, part)
+                and all(o.uid == shape.owner.uid for o in part.metadata.owner_references if o.controller)
             ]
             failures += await delete_all(informer, surplus, code)
         return failures
@@ -266,6 +258,7 @@ class ReplicaController:
             g
             for g in self._world.gangs.cache.by_index("replica", key)
             if key_of(g) not in expected
+            and _is_of(key, g)
             and g.metadata.deletion_timestamp is None
             and not self._world.pods.cache.by_index("gang", key_of(g))
         ]
@@ -281,6 +274,7 @@ class ReplicaController:
                 for c in informer.cache.by_index("replica", key)
                 if label(c, labels.COMPONENT) in _PER_REPLICA
                 and (kind, c.metadata.name) not in expected
+                and _is_of(key, c)
                 and c.metadata.deletion_timestamp is None
             ]
             failures += await delete_all(informer, surplus, f"ERR_DELETE_{kind.upper()}")
@@ -324,6 +318,12 @@ class ReplicaController:
         gang = ObjectKey(key.namespace, label(pod, labels.POD_GANG))
         waits = not self._world.pods.cache.by_index("gang", gang)
         return [ReplicaKey(*key, int(index))] if waits and index.isdigit() else []
+
+
+def _is_of(key: ReplicaKey, obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> bool:
+    """Whether its name too says that it is of this replica: labels may have been changed and not yet put back."""
+    stem = f"{key.name}-{key.replica}"
+    return obj.metadata.name == stem or (obj.metadata.name or "").startswith(f"{stem}-")
 
 
 def _of_child(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ReplicaKey]:
