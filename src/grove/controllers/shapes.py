@@ -15,6 +15,8 @@ from grove.runtime.objects import ObjectKey, uid_of
 from grove.schedulers.backend import Validates, faculty
 from grove.schedulers.registry import Selection, SelectionError
 
+_Version = tuple[int | None, dict[str, str], dict[str, str]]
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -30,7 +32,7 @@ class Shapes:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._judged: dict[str, tuple[str, Judged]] = {}
+        self._judged: dict[str, tuple[_Version, Judged]] = {}
         self._valid: dict[str, tuple[Shape, Selection]] = {}
 
     def get(self, key: ObjectKey) -> Shape | None:
@@ -85,7 +87,7 @@ def _sentence(problem: Problem) -> str:
     return f"{problem} ({problem.remedy})" if problem.remedy else str(problem)
 
 
-def _version(pcs: PodCliqueSet) -> str:
+def _version(pcs: PodCliqueSet) -> _Version:
     """Changes with everything that a shape depends on: the spec, the labels and the annotations, and not the status."""
     meta = pcs.metadata
-    return f"{meta.generation}/{hash((tuple(sorted(meta.labels.items())), tuple(sorted(meta.annotations.items()))))}"
+    return meta.generation, meta.labels, meta.annotations

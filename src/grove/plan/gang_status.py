@@ -84,17 +84,21 @@ class _Group:
 
     @classmethod
     def of(cls, group: PodGroup, pods: Sequence[Pod]) -> "_Group":
-        present = [p for p in pods if is_present(p)]
-        return cls(
-            name=group.name,
-            minimum=group.min_replicas,
-            present=len(present),
-            scheduled=sum(map(is_scheduled, present)),
-            ready=sum(is_ready(p) or is_finished(p) for p in present),
-            failing=sum(is_failing(p) and not is_ready(p) for p in present),
-            finished=sum(map(is_finished, present)),
-            dead=sum(map(is_dead, pods)),
-        )
+        present = scheduled = ready = failing = finished = dead = 0
+        for pod in pods:
+            if not is_present(pod):
+                dead += is_dead(pod)
+                continue
+            present += 1
+            scheduled += is_scheduled(pod)
+            if is_finished(pod):
+                finished += 1
+                ready += 1
+            elif is_ready(pod):
+                ready += 1
+            elif is_failing(pod):
+                failing += 1
+        return cls(group.name, group.min_replicas, present, scheduled, ready, failing, finished, dead)
 
 
 def _phase(groups: list[_Group]) -> PodGangPhase:
