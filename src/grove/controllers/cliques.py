@@ -30,7 +30,7 @@ from grove.plan.clique_status import clique_status
 from grove.plan.draft import PodDraft
 from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import plan_gates
-from grove.plan.place import find_place, place_of
+from grove.plan.place import Place, find_place
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.pod_state import is_present
 from grove.plan.pods import PodTemplate, labels_in_common
@@ -123,11 +123,12 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
-            if find_place(shape, clique) is None:
-                return None  # its set no longer describes it, or somebody changed its labels: it goes, or they do
             if clique.status is None and not self._can_begin(clique):
                 return None  # it was made a moment ago, and there is nothing to say yet
-            failures = await self._sync(clique, shape)
+            place = find_place(shape, clique)
+            if place is None:
+                return None  # its set no longer describes it, or somebody changed its labels: it goes, or they do
+            failures = await self._sync(clique, shape, place)
         report_in = await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
@@ -143,7 +144,7 @@ class CliqueController:
         backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
         return backend is None or faculty(backend, Dialects) is None
 
-    async def _sync(self, clique: PodClique, shape: Shape) -> list[tuple[str, Exception]]:
+    async def _sync(self, clique: PodClique, shape: Shape, place: Place) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
         gang = self._gang(clique, labels.POD_GANG)
         backend = (
@@ -172,7 +173,7 @@ class CliqueController:
             else:
                 self._note_replacements(clique, plan)
         failures = await self._put_back(clique, pods)
-        failures += await self._keep_claims(clique, shape, pods)
+        failures += await self._keep_claims(clique, shape, place, pods)
         if plan.delete:
             failures += await self._delete(clique, plan.delete)
         if (
@@ -208,12 +209,12 @@ class CliqueController:
         return [("ERR_LABEL_POD", o.error) for o in outcomes if not isinstance(o.error, NotFound | None)]
 
     async def _keep_claims(
-        self, clique: PodClique, shape: Shape, pods: Sequence[Pod]
+        self, clique: PodClique, shape: Shape, place: Place, pods: Sequence[Pod]
     ) -> list[tuple[str, Exception]]:
         """For each pod that should be there, and for those that still are."""
         if KIND not in self._world.companions:
             return []
-        if not place_of(shape, clique).clique.resource_sharing and not self._claims.kept_for(uid_of(clique)):
+        if not place.clique.resource_sharing and not self._claims.kept_for(uid_of(clique)):
             return []
         indices = {i for p in pods if (i := pod_index(p)) is not None} | set(range(clique.spec.replicas))
         claims = clique_claims(
@@ -281,8 +282,10 @@ class CliqueController:
         gates = plan_gates(
             clique.metadata.name or "", self._pods(clique), gate, gang, base, apart_from=apart_from
         )
+        if not gates.open:
+            return []
         pacing = faculty(backend, Paces)
-        pause = pacing.pause(gang) if gates.open and gang is not None and pacing is not None else 0.0
+        pause = pacing.pause(gang) if gang is not None and pacing is not None else 0.0
         if pause and self._turns.wait(self._who(clique), pause):
             return []
         broken = _broken_links(clique, gang, backend, gates.open)
