@@ -367,6 +367,18 @@ async def test_a_part_that_is_labelled_as_of_another_replica_is_not_taken_for_su
         assert clique["metadata"]["labels"][labels.REPLICA_INDEX] == "0"
 
 
+async def test_a_clique_that_is_labelled_as_of_another_gang_leaves_its_pods_where_they_are() -> None:
+    async with running(through=SlowPatches) as grove:
+        await up(grove, example("simple"))
+        grove.writes.clear()
+        path = f"{GROVE}/podcliques/train-0-worker"
+        await grove.call("PATCH", path, {"metadata": {"labels": {labels.POD_GANG: "train-1"}}})
+        await grove.settle()
+        assert {w for w in grove.writes if w.endswith((" pods", " podgangs"))} == set()
+        clique = (await grove.list("podcliques"))["train-0-worker"]
+        assert clique["metadata"]["labels"][labels.POD_GANG] == "train-0"
+
+
 @pytest.mark.parametrize(
     ("cliques", "groups", "left"),
     [

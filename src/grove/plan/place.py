@@ -22,7 +22,31 @@ class Place:
 
 
 def find_place(shape: Shape, clique: PodClique) -> Place | None:
-    """None for a PodClique that the set does not describe."""
+    """None for a PodClique that the set does not describe, or whose labels say otherwise."""
+    found = _by_name(shape, clique)
+    if found is None or clique.metadata.labels.get(labels.POD_GANG) != gang_of(shape, found):
+        return None
+    return found
+
+
+def gang_of(shape: Shape, place: Place) -> str:
+    """The name of the gang that the pods belong to."""
+    if place.group is None or place.j is None:
+        return names.base_gang(shape.name, place.i)
+    full = names.scaling_group(shape.name, place.i, place.group.name)
+    return names.gang_of_group_replica(shape.name, place.i, full, place.j, place.group.min_available)
+
+
+def place_of(shape: Shape, clique: PodClique) -> Place:
+    """Raises LookupError for a PodClique that the set does not describe."""
+    found = find_place(shape, clique)
+    if found is None:
+        name = clique.metadata.name
+        raise LookupError(f"PodCliqueSet {shape.name} describes no clique that PodClique {name} belongs to")
+    return found
+
+
+def _by_name(shape: Shape, clique: PodClique) -> Place | None:
     meta = clique.metadata
     i, j = _index(clique, labels.REPLICA_INDEX), _index(clique, labels.SCALING_GROUP_REPLICA_INDEX)
     full = meta.labels.get(labels.SCALING_GROUP)
@@ -38,15 +62,6 @@ def find_place(shape: Shape, clique: PodClique) -> Place | None:
                 if names.clique_in_group(full, j, template.name) == meta.name:
                     return Place(i, template, group, j)
     return None
-
-
-def place_of(shape: Shape, clique: PodClique) -> Place:
-    """Raises LookupError for a PodClique that the set does not describe."""
-    found = find_place(shape, clique)
-    if found is None:
-        name = clique.metadata.name
-        raise LookupError(f"PodCliqueSet {shape.name} describes no clique that PodClique {name} belongs to")
-    return found
 
 
 def _index(clique: PodClique, label: str) -> int | None:

@@ -54,7 +54,7 @@ def labels_in_common(clique: PodClique) -> dict[str, str]:
     """Those by which the pods of a clique are found again."""
     own = clique.metadata.labels
     kept = (labels.PART_OF, labels.REPLICA_INDEX, labels.POD_GANG)
-    return {labels.POD_CLIQUE: clique.metadata.name or "", **{key: own[key] for key in kept if key in own}}
+    return {labels.POD_CLIQUE: clique.metadata.name or "", **{key: own[key] for key in kept}}
 
 
 def _metadata(shape: Shape, clique: PodClique, draft: PodDraft) -> Json:
