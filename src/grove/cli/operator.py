@@ -64,7 +64,7 @@ def read_configuration(path: Path | None) -> "OperatorConfiguration":
 def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only: str) -> None:
     import asyncio
 
-    from grove.operator.process import Runner, UnusableConfigurationError
+    from grove.operator.process import AddressError, Runner, UnusableConfigurationError
     from grove.runtime.kubeconfig import KubeconfigError, find_cluster
     from grove.runtime.leader import LeadershipLostError
     from grove.runtime.logs import configure
@@ -91,5 +91,8 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
         ) from e
     except ConfigurationError as e:
         raise CommandError(str(e), "see scheduler.profiles in the configuration", Exit.USAGE) from e
+    except AddressError as e:
+        remedy = "end what listens there, or set server.healthProbes.port in the configuration"
+        raise CommandError(str(e), remedy, Exit.USAGE) from e
     except LeadershipLostError as e:
         raise CommandError(str(e), "another operator leads; this one ends, to be started again") from e

@@ -46,6 +46,10 @@ class UnusableConfigurationError(Exception):
     """What `Read` raises for a file that cannot be used."""
 
 
+class AddressError(Exception):
+    """Probes and metrics cannot be served where they should be."""
+
+
 class Runner:
     """`read` gives the configuration; `only` is the backend to run alone, or empty for the operator."""
 
@@ -59,7 +63,7 @@ class Runner:
         self._process: Process | None = None
 
     async def run(self) -> None:
-        """Until SIGINT or SIGTERM. Raises ConfigurationError for a first configuration that cannot be used."""
+        """Until SIGINT or SIGTERM. Raises ConfigurationError or AddressError if it cannot even begin."""
         loop = asyncio.get_running_loop()
         calm_the_collector()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -74,7 +78,11 @@ class Runner:
         probes = configuration.server.health_probes
         try:
             if probes.enable:
-                await health.start(probes.bind_address or "0.0.0.0", probes.port)  # noqa: S104
+                host = probes.bind_address or "0.0.0.0"  # noqa: S104
+                try:
+                    await health.start(host, probes.port)
+                except OSError as e:
+                    raise AddressError(f"cannot listen on {host}:{probes.port}: {e.strerror or e}") from e
             while not self._stop.is_set():
                 registry = Registry(configuration.scheduler, selected=metrics.selected)
                 for said in registry.ambiguities():

@@ -88,9 +88,28 @@ def test_what_it_counts_is_served_and_documented(kubeconfig: Path, tmp_path: Pat
         (["backend", "--only", "nobody"], "there is no enabled backend 'nobody'"),
     ],
 )
-def test_what_it_cannot_start_with_is_said(arguments: list[str], says: str, kubeconfig: Path) -> None:
-    given = arguments if "--kubeconfig" in arguments else [*arguments, "--kubeconfig", str(kubeconfig)]
+def test_what_it_cannot_start_with_is_said(
+    arguments: list[str], says: str, kubeconfig: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(PROBES_OFF)
+    defaults = {"--config": str(config), "--kubeconfig": str(kubeconfig)}
+    given = [*arguments, *(word for k, v in defaults.items() if k not in arguments for word in (k, v))]
     found = subprocess.run([GROVE, *given], capture_output=True, text=True, check=False, timeout=60)
     assert (found.returncode, says in found.stderr, "Traceback" in found.stderr) == (2, True, False), (
         found.stderr
     )
+
+
+def test_an_address_that_is_taken_is_said(kubeconfig: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        config.write_text(f"server: {{healthProbes: {{bindAddress: 127.0.0.1, port: {port}}}}}\n")
+        command = [str(GROVE), "operator", "--config", str(config), "--kubeconfig", str(kubeconfig)]
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert found.returncode == 2
+    assert f"127.0.0.1:{port}" in found.stderr
+    assert "server.healthProbes" in found.stderr
