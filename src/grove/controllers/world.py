@@ -179,30 +179,31 @@ def replica_index(obj: _Ours) -> int | None:
 
     A label says it; gangs and autoscalers have none, and it stands in their name, after that of the set.
     """
-    text = label(obj, labels.REPLICA_INDEX)
-    if not text and label(obj, labels.COMPONENT) in (labels.Component.POD_GANG, labels.Component.HPA):
+    given = obj.metadata.labels
+    text = given.get(labels.REPLICA_INDEX, "")
+    if not text and given.get(labels.COMPONENT) in _NAMED_BY_REPLICA:
         text = (obj.metadata.name or "").removeprefix(f"{label(obj, labels.PART_OF)}-").partition("-")[0]
     return int(text) if text.isdigit() else None
 
 
-def _set_of(obj: _Ours) -> list[ObjectKey]:
-    return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, labels.PART_OF)) else []
+_NAMED_BY_REPLICA = (labels.Component.POD_GANG, labels.Component.HPA)
 
 
 def _replica_of(obj: _Ours) -> list[tuple[str, str, int]]:
-    index = replica_index(obj)
-    name = label(obj, labels.PART_OF)
+    index, name = replica_index(obj), label(obj, labels.PART_OF)
     return [(obj.metadata.namespace or "", name, index)] if name and index is not None else []
 
 
 def _named_by(key: str) -> Callable[[_Ours], list[ObjectKey]]:
     def keys(obj: _Ours) -> list[ObjectKey]:
-        return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, key)) else []
+        found = obj.metadata
+        return [ObjectKey(found.namespace or "", name)] if (name := found.labels.get(key)) else []
 
     return keys
 
 
 stood_in_for = _named_by(labels.STAND_IN_FOR)
+_set_of = _named_by(labels.PART_OF)
 _group_of = _named_by(labels.SCALING_GROUP)
 _gang_of = _named_by(labels.POD_GANG)
 _base_of = _named_by(labels.BASE_POD_GANG)

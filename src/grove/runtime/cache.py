@@ -78,7 +78,8 @@ class Cache(Generic[Obj]):
         return self._objects.get(uid)
 
     def by_index(self, index: str, value: Hashable) -> list[Obj]:
-        return list(self._indexes[index].get(value, {}).values())
+        found = self._indexes[index].get(value)
+        return list(found.values()) if found else []
 
     def add_index(self, name: str, function: Index[Obj]) -> None:
         """The same index may be added twice, by two readers who need it."""

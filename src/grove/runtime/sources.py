@@ -53,11 +53,11 @@ class Source(Generic[Obj, K]):
 
     def concerned(self, change: Change[Obj]) -> list[K]:
         """The keys, can the change matter to them or not: each once, in an order that does not depend on chance."""
-        found: dict[K, None] = {}
+        found: list[K] = []
         for state in (change.old, change.new):
             if state is not None:
-                found |= dict.fromkeys(self.keys(state))
-        return list(found)
+                found += self.keys(state)
+        return found if len(found) < 2 else list(dict.fromkeys(found))
 
 
 class OwnerLike(Protocol):

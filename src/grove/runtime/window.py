@@ -52,7 +52,8 @@ class Window:
     def leave(self) -> None:
         """Gives the place back. Say before how it went: `answered` or `overloaded`; neither if cancelled."""
         self._in_flight -= 1
-        self._admit()
+        if self._waiting:
+            self._admit()
 
     def answered(self, started: float) -> None:
         """`started` is the loop time at which the request began."""
