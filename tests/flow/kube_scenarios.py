@@ -249,6 +249,29 @@ async def pods_of_a_gang_have_its_priority(lab: Lab) -> None:
     await remove(lab, "prio")
 
 
+async def a_gang_has_the_priority_on_which_its_cliques_agree(lab: Lab) -> None:
+    """A set without a class of its own whose cliques all name the same."""
+    wanted = a_set("agreed", {"a": (2, 1), "b": (1, 1)})
+    for clique in wanted["spec"]["template"]["cliques"]:
+        clique["spec"]["podSpec"]["priorityClassName"] = "urgent"
+    await lab.call("POST", SETS, wanted)
+    await lab.until(lambda: bound(lab, "agreed", 3))
+    assert {p["spec"]["priority"] for p in await pods_of(lab, "agreed")} == {1000}
+    await remove(lab, "agreed")
+
+
+async def cliques_that_disagree_on_a_priority_are_placed_all_the_same(lab: Lab) -> None:
+    wanted = a_set("torn", {"a": (1, 1), "b": (1, 1)})
+    for clique, name in zip(wanted["spec"]["template"]["cliques"], ("urgent", "lazy"), strict=True):
+        clique["spec"]["podSpec"]["priorityClassName"] = name
+    await lab.call("POST", SETS, wanted)
+    await lab.until(lambda: bound(lab, "torn", 2))
+    one_for_all = lab.dialect in ("CompositePodGroup", "PodGroupV1beta1")
+    found = {clique_of(p): p["spec"]["priority"] for p in await pods_of(lab, "torn")}
+    assert found == ({"torn-0-a": 0, "torn-0-b": 0} if one_for_all else {"torn-0-a": 1000, "torn-0-b": 10})
+    await remove(lab, "torn")
+
+
 @shows(Promise.TOPOLOGY_REQUIRED)
 async def a_zone_for_the_whole_gang_is_honoured(lab: Lab) -> None:
     """Four CPUs are only in zone-0; without the constraint they would be spread over all nodes."""
@@ -339,6 +362,8 @@ EVERYWHERE: Sequence[Callable[[Lab], Awaitable[None]]] = (
     what_somebody_deletes_comes_back,
     a_deleted_set_leaves_nothing,
     pods_of_a_gang_have_its_priority,
+    a_gang_has_the_priority_on_which_its_cliques_agree,
+    cliques_that_disagree_on_a_priority_are_placed_all_the_same,
 )
 WITHOUT_HOLDING = (a_gang_that_waits_holds_up_no_smaller_gang, a_zone_for_the_whole_gang_is_honoured)
 WITH_TREES = (a_rack_inside_a_zone_is_honoured, a_rack_that_holds_too_little_binds_nothing)

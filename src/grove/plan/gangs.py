@@ -39,6 +39,8 @@ class GangSettings:
     """The scheduler's own topology object, where it has another name than the binding."""
     annotate: Callable[[PodCliqueSet, Sequence[Clique]], Mapping[str, str]] | None = None
     """What the backend wants to know of the set, as annotations of a gang with these cliques."""
+    priority_class: Callable[[Sequence[Clique]], str | None] | None = None
+    """What the backend takes for the priority class of a gang with these cliques, if the set names none."""
 
 
 def topology_name(shape: Shape) -> str | None:
@@ -164,6 +166,9 @@ def _gang(
         name_of_binding = settings.topology.metadata.name or ""
         annotations[labels.TOPOLOGY_NAME] = name_of_binding
         annotations[labels.SCHEDULER_TOPOLOGY] = settings.topology_object or name_of_binding
+    priority = shape.pcs.spec.template.priority_class_name
+    if not priority and settings.priority_class is not None:
+        priority = settings.priority_class(list(members.values()))
     if settings.annotate is not None:
         annotations |= settings.annotate(shape.pcs, list(members.values()))
     return PodGang(
@@ -178,7 +183,7 @@ def _gang(
             pod_groups=groups,
             topology_constraint=constraint,
             topology_constraint_group_configs=together,
-            priority_class_name=shape.pcs.spec.template.priority_class_name,
+            priority_class_name=priority,
         ),
     )
 

@@ -264,6 +264,16 @@ class Strict(Protocol):
 
 
 @runtime_checkable
+class Prioritizes(Protocol):
+    def priority_class(self, members: Sequence[Clique]) -> str | None:
+        """The priority class of a gang whose set names none. `members` are the cliques of its groups, in their order.
+
+        For a scheduler with which the pods of a gang cannot keep priorities of their own.
+        """
+        ...
+
+
+@runtime_checkable
 class PinsPriority(Protocol):
     pins_priority: bool
     """Whether a gang keeps its priority class as long as it exists, since neither its pods nor its objects can change

@@ -22,7 +22,7 @@ from grove.api.config import Schedulers
 from grove.api.topology import ClusterTopologyBinding
 from grove.plan.gangs import GangSettings
 from grove.plan.shape import Shape
-from grove.schedulers.backend import Annotates, Backend, Matches, faculty
+from grove.schedulers.backend import Annotates, Backend, Matches, Prioritizes, faculty
 
 GROUP = "grove.schedulers"
 
@@ -55,6 +55,7 @@ class Selection:
             topology,
             referred.get(self.backend.scheduler_name, ""),
             annotating.annotate if (annotating := faculty(self.backend, Annotates)) else None,
+            ranking.priority_class if (ranking := faculty(self.backend, Prioritizes)) else None,
         )
 
 

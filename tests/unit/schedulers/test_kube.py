@@ -15,6 +15,8 @@ from grove.schedulers.kube import Kubernetes
 from grove.schedulers.kube.backend import DIALECTS
 from grove.schedulers.kube.dialect import Dialect
 from grove.schedulers.registry import ConfigurationError, Registry
+from grove.schedulers.testing.made import everything
+from grove.schedulers.testing.samples import clique, gangs_of, pod_clique_set
 from tests.unit.schedulers.gangs import check_golden, group, packed, together, translated
 from tests.unit.schedulers.gangs import gang as plain_gang
 
@@ -452,3 +454,58 @@ def test_what_has_no_effect_is_warned_of() -> None:
     problems = list(Kubernetes({}).validate(codec.decode(codec.encode(manifest), PodCliqueSet)))
     assert all(p.warning for p in problems)
     assert [p.path[-1] for p in problems] == ["priorityClassName", "priorityClassName", "preferred"]
+
+
+def with_priorities(set_: str | None = None, **classes: str | None) -> PodCliqueSet:
+    """A set of cliques that each name a class in their podSpec, or none; `b` and `c` form a group with two copies."""
+    cliques = [clique(name, 1) for name in classes]
+    for made, found in zip(cliques, classes.values(), strict=True):
+        made["spec"]["podSpec"] |= {"priorityClassName": found} if found is not None else {}
+    grouped = [n for n in classes if n in "bc"]
+    group = {"name": "g", "cliqueNames": grouped, "replicas": 2}
+    more: Json = {"priorityClassName": set_} if set_ else {}
+    return pod_clique_set("demo", *cliques, **more, podCliqueScalingGroups=[group] if grouped else [])
+
+
+@pytest.mark.parametrize(
+    ("pcs", "base", "scaled"),
+    [
+        (with_priorities(a="high", b="high", c="high"), "high", "high"),
+        (with_priorities(a="low", b="high", c="high"), None, "high"),
+        (with_priorities(a=None, b="high", c="high"), None, "high"),
+        (with_priorities(a="high", b="high", c="low"), None, None),
+        (with_priorities(a="", b=None, c=None), None, None),
+        (with_priorities("low", a="high", b="high", c="high"), "low", "low"),
+        (with_priorities(a="system-node-critical", b="high", c="high"), None, "high"),
+        (with_priorities(a="high", b="system-node-critical", c="system-node-critical"), None, None),
+    ],
+)
+def test_a_gang_of_a_set_without_priority_has_that_on_which_its_cliques_agree(
+    pcs: PodCliqueSet, base: str | None, scaled: str | None
+) -> None:
+    served = cluster("CompositePodGroup")
+    gangs = gangs_of(Kubernetes({}), pcs, served)
+    assert [g.spec.priority_class_name for g in gangs] == [base, scaled]
+    for found in gangs:
+        made = everything(Kubernetes({}), found, served)
+        wanted = found.spec.priority_class_name
+        groups = [o["body"]["spec"] for o in made["objects"] if o["kind"] == "PodGroup"]
+        assert {g.get("priorityClassName") for g in groups} == {wanted}
+        assert {p["spec"].get("priorityClassName") for p in made["pods"].values()} == {wanted}
+
+
+@pytest.mark.parametrize(
+    ("pcs", "said"),
+    [
+        (with_priorities(a="high", b="high"), []),
+        (with_priorities(a=None, b=None), []),
+        (with_priorities("high", a="high", b=None), []),
+        (with_priorities(a="high", b="low", c=None), ["a: high, b: low, c: none"]),
+        (with_priorities("high", a="low", b="high"), ["low"]),
+        (with_priorities(a="system-node-critical", b="system-node-critical"), ["a, b"]),
+    ],
+)
+def test_priorities_on_which_a_gang_does_not_agree_are_warned_of(pcs: PodCliqueSet, said: list[str]) -> None:
+    problems = list(Kubernetes({}).validate(pcs))
+    assert [p.value for p in problems] == said
+    assert all(p.warning and p.remedy for p in problems)

@@ -12,7 +12,7 @@ import msgspec
 
 from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.labels import POD_CLIQUE, Gate
-from grove.api.podcliqueset import PodCliqueSet
+from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.pods import Pod
 from grove.api.validation import Problem
@@ -34,6 +34,7 @@ from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
 from grove.schedulers.kube.none import NoGangApi
 from grove.schedulers.kube.offers import OFFERS, WITHOUT_GANGS
+from grove.schedulers.kube.priorities import agreed
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
 from grove.schedulers.kube.warnings import warnings_of
@@ -119,6 +120,9 @@ class Kubernetes:
 
     def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
         return scheduler_words(gang, objects)
+
+    def priority_class(self, members: Sequence[Clique]) -> str | None:
+        return agreed(members)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
         return warnings_of(pcs)
