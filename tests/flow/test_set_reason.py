@@ -5,12 +5,17 @@ from typing import Any
 
 import orjson
 import pytest
+from structlog.testing import capture_logs
 
+from grove.api.podgang import PodGang, PodGroup
 from grove.api.reasons import RunReason
 from grove.cli.explain_cluster import find_subject, read
+from grove.plan.draft import PodDraft
 from grove.plan.explain import explain
 from grove.runtime.transport import Request
 from grove.sandbox.nodes import node
+from grove.schedulers.backend import Refusal
+from grove.schedulers.kube import Kubernetes
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
@@ -165,3 +170,23 @@ async def test_an_operator_that_starts_again_has_nothing_new_to_say() -> None:
         async with operator(grove):
             await grove.settle()
         assert grove.writes[before:] == []
+
+
+class Unwilling(Kubernetes):
+    """Cannot tie any pod to its gang."""
+
+    def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+        raise Refusal(f"{group.name} is too long for this scheduler", "choose a shorter name")
+
+
+async def test_pods_that_a_backend_refuses_are_said_on_the_set_and_in_the_log_without_lines_of_code() -> None:
+    said = "train-0-worker is too long for this scheduler; choose a shorter name"
+    with capture_logs() as logs:
+        async with running(factories={"default": Unwilling}) as grove:
+            await grove.apply(train())
+            await grove.settle()
+            condition = await running_condition(grove)
+            assert (condition["reason"], said in condition["message"]) == ("RefusedByBackend", True)
+    alarms = [e for e in logs if e["log_level"] == "error"]
+    assert {e["error"] for e in alarms} == {said}
+    assert all("exc_info" not in e for e in alarms)

@@ -241,7 +241,7 @@ class CliqueController:
         try:
             template = self._template(clique, shape, gang, group, backend)
         except Refusal as e:
-            return [("ERR_BUILD_POD_RESOURCE", e)]
+            return [("ERR_BUILD_POD_RESOURCE", RefusedPodsError(str(e)))]
         namespace = clique.metadata.namespace or ""
 
         async def create(index: int) -> None:
@@ -412,6 +412,10 @@ class _Turn(NamedTuple):
     gang: ObjectKey
     uid: str
     dialect: str
+
+
+class RefusedPodsError(Hindrance):
+    """The backend cannot tie pods to their gang as it is."""
 
 
 class BrokenLinkError(Hindrance):
