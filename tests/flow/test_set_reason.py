@@ -137,6 +137,38 @@ async def test_one_replica_of_many_that_does_not_run_is_named_and_its_end_clears
         assert (await running_condition(grove))["reason"] == "ScaledToZero"
 
 
+@pytest.mark.parametrize("name", ["simple", "disaggregated"])
+async def test_a_set_whose_parts_are_all_scaled_to_zero_says_so_as_explain_does(name: str) -> None:
+    async with running() as grove:
+        manifest = example(name)
+        own = manifest["metadata"]["name"]
+        await grove.apply(manifest)
+        await grove.settle()
+        parts = await _scalable(grove)
+        seen: list[tuple[str, str, str]] = []
+        for share in (0, 1):
+            for path, replicas in parts.items():
+                await grove.call("PATCH", f"{path}/scale", {"spec": {"replicas": share * replicas}})
+            await grove.settle()
+            said = await running_condition(grove, own)
+            client = grove.cluster.client("explain")
+            answer = explain(await read(client, await find_subject(client, "default", own)))
+            assert said["message"] == answer.meaning
+            seen.append((said["status"], said["reason"], answer.reason.value))
+        assert seen == [("True", "ScaledToZero", "ScaledToZero"), ("True", "Running", "Running")]
+
+
+async def _scalable(grove: Grove) -> dict[str, int]:
+    """The scaling groups, and the cliques that are in none: their paths, and how many replicas each has."""
+    found: dict[str, int] = {}
+    for plural in ("podcliquescalinggroups", "podcliques"):
+        for name, part in (await grove.list(plural)).items():
+            if "grove.io/podcliquescalinggroup" not in part["metadata"]["labels"]:
+                path = f"/apis/grove.io/v1alpha1/namespaces/default/{plural}/{name}"
+                found[path] = part["spec"]["replicas"]
+    return found
+
+
 async def _nodes(grove: Grove) -> list[str]:
     return [n["metadata"]["name"] for n in (await grove.call("GET", "/api/v1/nodes"))["items"]]
 

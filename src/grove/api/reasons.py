@@ -357,8 +357,8 @@ class RunReason(enum.StrEnum):
         Weight.FINE,
         Step.READY,
         Actor.NOBODY,
-        "No replicas are asked for.",
-        "Nothing to do. To run it: kubectl scale pcs NAME --replicas=1.",
+        "No pods are asked for: the set is scaled to zero, or each of its cliques and scaling groups is.",
+        "Nothing to do. To run it: kubectl scale pcs NAME --replicas=1, or the same with pclq and pcsg for its parts.",
     )
 
     @property

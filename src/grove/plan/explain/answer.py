@@ -216,7 +216,7 @@ def _fine(seen: Observed, scope: Sequence[Expected]) -> Finding:
     pods = [p for e in scope for p in seen.pods_of.get(e.name, ()) if is_present(p)]
     if seen.target.kind == "Pod":
         pods = [p for p in pods if p.metadata.name == seen.target.name]
-    if not scope:
+    if not any(e.wanted for e in scope):
         return Finding(RunReason.SCALED_TO_ZERO, about, "nothing is asked for")
     if pods and all(map(is_finished, pods)):
         return Finding(RunReason.FINISHED, about, f"{counted(len(pods))} finished")
@@ -243,6 +243,7 @@ def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
     if own and expected.gang:
         own = own + parts.of_gang(seen, expected.gang)
     blocking = [f for f in own if f.reason.weight > Weight.FINE]
+    fine = RunReason.RUNNING if expected.wanted else RunReason.SCALED_TO_ZERO
     return CliqueCounts(
         name=expected.name,
         gang=expected.gang,
@@ -252,7 +253,7 @@ def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
         gated=sum(bool(p.spec.scheduling_gates) for p in present),
         scheduled=sum(map(is_scheduled, present)),
         ready=sum(is_ready(p) or is_finished(p) for p in present),
-        reason=worst(blocking).reason if blocking else RunReason.RUNNING,
+        reason=worst(blocking).reason if blocking else fine,
     )
 
 
