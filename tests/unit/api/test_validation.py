@@ -898,6 +898,50 @@ def test_what_has_no_effect_is_a_warning() -> None:
     assert [(p.field, p.warning) for p in old_field] == [(f"{T}.topologyConstraint.packDomain", True)]
 
 
+def named(name: str, **template: Any) -> PodCliqueSet:
+    found = pcs(**template)
+    found.metadata.name = name
+    return found
+
+
+def generated(prefix: str) -> PodCliqueSet:
+    found = pcs()
+    found.metadata.name, found.metadata.generate_name = None, prefix
+    return found
+
+
+GROUPED = [{"name": "gpu.pool", "cliqueNames": ["worker"]}]
+
+
+@pytest.mark.parametrize(
+    ("found", "field", "says", "remedy"),
+    [
+        (named("llama-3.1"), "metadata.name", "hostnames", "'llama-3-1'"),
+        (generated("llama-3.1-"), "metadata.generateName", "hostnames", "'llama-3-1-xxxxx'"),
+        (named("7b-chat"), "metadata.name", "up to 1.35", "'set-7b-chat'"),
+        (pcs(clique("a.b")), f"{T}.cliques[0].name", "hostnames", "'a-b'"),
+        (
+            pcs(podCliqueScalingGroups=GROUPED),
+            f"{T}.podCliqueScalingGroups[0].name",
+            "hostnames",
+            "'gpu-pool'",
+        ),
+    ],
+)
+def test_names_of_which_no_hostname_or_service_can_be_made_are_a_warning(
+    found: PodCliqueSet, field: str, says: str, remedy: str
+) -> None:
+    [problem] = validate(found)
+    assert (problem.field, problem.warning) == (field, True)
+    assert says in problem.detail
+    assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize("found", [pcs(clique("7b")), named("llama-3-1"), generated("llama-")])
+def test_digits_elsewhere_do_no_harm(found: PodCliqueSet) -> None:
+    assert validate(found) == []
+
+
 def test_a_topology_that_cannot_be_known_is_not_judged() -> None:
     offline = Known(ALL_ON.configuration, None)
     assert validate(pcs(topologyConstraint=pack("row", topology="anything")), None, offline) == []

@@ -17,6 +17,7 @@ from grove.api.validation.bounds import check_bounds
 from grove.api.validation.cliques import check_cliques
 from grove.api.validation.collisions import check_collisions
 from grove.api.validation.groups import check_groups
+from grove.api.validation.hostnames import check_hostnames
 from grove.api.validation.metadata import check_metadata
 from grove.api.validation.mnnvl import check_mnnvl
 from grove.api.validation.others import check_binding, check_configuration
@@ -62,6 +63,7 @@ def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | 
     problems += _check_termination_delay(new)
     problems += check_cliques(new)
     problems += check_groups(new)
+    problems += check_hostnames(new)
     problems += check_startup(new)
     problems += check_pod_specs(new, creating=before is None)
     problems += check_scheduler(new, configuration.scheduler, known.serves)
