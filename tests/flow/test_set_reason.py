@@ -222,3 +222,26 @@ async def test_pods_that_a_backend_refuses_are_said_on_the_set_and_in_the_log_wi
     alarms = [e for e in logs if e["log_level"] == "error"]
     assert {e["error"] for e in alarms} == {said}
     assert all("exc_info" not in e for e in alarms)
+
+
+async def test_what_will_not_have_the_effect_that_it_seems_to_have_is_an_event_once_per_version_of_the_set() -> (
+    None
+):
+    async with cluster_with_crds() as grove:
+        manifest = train()
+        cliques = manifest["spec"]["template"]["cliques"]
+        cliques.append({**cliques[0], "name": "a.b", "spec": {**cliques[0]["spec"], "roleName": "other"}})
+        cliques[1]["spec"]["podSpec"] = {**cliques[0]["spec"]["podSpec"], "priorityClassName": "high"}
+        await grove.apply(manifest)
+        for _ in range(2):
+            async with operator(grove):
+                await grove.settle()
+        async with operator(grove):
+            await grove.call("DELETE", f"{SETS}/train")
+            await grove.settle()
+        said = [e for e in (await grove.list("events")).values() if e["reason"] == "ValidationWarning"]
+        [event] = said
+        assert event["type"] == "Warning"
+        assert event.get("count", 1) == 1
+        assert "worker: none, a.b: high" in event["message"]
+        assert "write it without dots" in event["message"]

@@ -82,6 +82,7 @@ class Reason:
 
 
 class EventReason:
+    VALIDATION_WARNING = "ValidationWarning"
     SEVERAL_BACKENDS_MATCH = "SeveralBackendsMatch"
     POD_CREATED = "PodCreateSuccessful"
     POD_CREATE_FAILED = "PodCreateFailed"

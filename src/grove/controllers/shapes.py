@@ -7,6 +7,7 @@ loses is replaced, and nothing new is made of it. A process that never saw it va
 from dataclasses import dataclass
 
 from grove.api import PodCliqueSet
+from grove.api.conditions import EventReason
 from grove.api.validation import Known, Problem, validate
 from grove.controllers.world import World
 from grove.plan.gangs import GangSettings, topology_name
@@ -20,11 +21,16 @@ _Version = tuple[int | None, dict[str, str], dict[str, str]]
 
 @dataclass(frozen=True)
 class Judged:
-    """A set with its shape and its backend, or with what is wrong with it."""
+    """A set with its shape and its backend, or with what is wrong with it.
+
+    `warnings` are about what will not have the effect that it seems to have; they are an event of the set, when a
+    version of its spec is new.
+    """
 
     shape: Shape | None
     problems: tuple[str, ...] = ()
     selection: Selection | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Shapes:
@@ -53,6 +59,9 @@ class Shapes:
             known = self._judged[uid] = (version, judged)
             if judged.shape is not None and judged.selection is not None:
                 self._valid[uid] = (judged.shape, judged.selection)
+            if judged.warnings and _is_new(pcs):
+                note = "; ".join(judged.warnings)[:1000]
+                self._world.warn(PodCliqueSet.resource, pcs, EventReason.VALIDATION_WARNING, note, "Validate")
         return known[1]
 
     def forget(self, uid: str) -> None:
@@ -70,17 +79,29 @@ class Shapes:
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.
         known = Known(self._world.configuration, serves=self._world.registry.serves)
-        errors = [_sentence(p) for p in validate(pcs, None, known) if not p.warning]
-        if errors:
-            return Judged(None, tuple(errors))
+        problems = validate(pcs, None, known)
+        if errors := _errors(problems):
+            return Judged(None, errors)
         shape = Shape(pcs)
         try:
             selection = self._world.registry.select(shape)
         except SelectionError as e:
             return Judged(None, (str(e),))
         if (validating := faculty(selection.backend, Validates)) is not None:
-            errors = [_sentence(p) for p in validating.validate(shape.pcs) if not p.warning]
-        return Judged(None, tuple(errors)) if errors else Judged(shape, selection=selection)
+            problems += validating.validate(shape.pcs)
+        if errors := _errors(problems):
+            return Judged(None, errors)
+        return Judged(shape, (), selection, tuple(_sentence(p) for p in problems))
+
+
+def _is_new(pcs: PodCliqueSet) -> bool:
+    """Whether its spec is not yet carried out, and is to be."""
+    observed = pcs.status.observed_generation if pcs.status is not None else None
+    return pcs.metadata.deletion_timestamp is None and observed != pcs.metadata.generation
+
+
+def _errors(problems: list[Problem]) -> tuple[str, ...]:
+    return tuple(_sentence(p) for p in problems if not p.warning)
 
 
 def _sentence(problem: Problem) -> str:
