@@ -251,7 +251,7 @@ def report(shape: str, where: str, result: Result) -> None:
 
 
 def _cpu(result: Result) -> str:
-    counted, pace = result.pace.cpu * 1000 / result.pods, 1 / result.pace.slowdown
+    counted, pace = result.pace.cpu * 1000 / result.pods, result.pace.undisturbed / result.pace.cpu
     return f"{result.cpu_ms_per_pod:.2f} ms operator CPU per pod (counted: {counted:.2f} at {pace:.0%} of the pace)"
 
 

@@ -2,76 +2,66 @@
 
 Two hardware threads share one core: while another process or another machine's guest is busy on the other thread, the
 same instructions take up to twice the CPU time, and nothing on this machine shows why. So a small fixed piece of work
-is done again and again, beside what is measured. Its usual time there, beside the best time that it ever takes,
-also while nothing else runs, says how much slower everything was.
+is done again and again, beside what is measured. Its time there, beside the best time that it ever takes, also while
+nothing else runs, says how much slower everything was since the piece before.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from statistics import mean
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 EVERY = 0.05
 ALONE = 200
 
 
+class _Stretch(NamedTuple):
+    """CPU seconds that were used between two pieces of work, and those of the second piece."""
+
+    used: float
+    piece: float
+
+
 class Pace:
     def __init__(self) -> None:
-        self._pieces: list[float] = []
         self._best = min(_piece() for _ in range(ALONE))
-        self._cpu = 0.0
+        self._stretches: list[_Stretch] = []
+        self._since = 0.0
 
     @asynccontextmanager
     async def measured(self) -> AsyncIterator[None]:
         """Counts the CPU of this process within, without the pieces of work that are done for the measurement."""
-        counting = _Cpu()
-        pieces = asyncio.create_task(self._keep_time(counting))
+        self._since = time.process_time()
+        keeping_time = asyncio.create_task(self._keep_time())
         try:
             yield
         finally:
-            self._cpu = counting.so_far()
-            pieces.cancel()
+            self._end_stretch()
+            keeping_time.cancel()
             with suppress(asyncio.CancelledError):
-                await pieces
-        self._best = min(self._best, *self._pieces, *(_piece() for _ in range(ALONE)))
+                await keeping_time
+        self._best = min(self._best, *(s.piece for s in self._stretches), *(_piece() for _ in range(ALONE)))
 
     @property
     def cpu(self) -> float:
         """Seconds, as the system counts them."""
-        return self._cpu
-
-    @property
-    def slowdown(self) -> float:
-        """How many times longer the same work took within than at its best."""
-        return mean(self._pieces) / self._best if self._pieces else 1.0
+        return sum(s.used for s in self._stretches)
 
     @property
     def undisturbed(self) -> float:
         """The seconds that it would have been at the best pace."""
-        return self._cpu / self.slowdown
+        return sum(s.used * self._best / s.piece for s in self._stretches)
 
-    async def _keep_time(self, counting: "_Cpu") -> None:
+    async def _keep_time(self) -> None:
         while True:
-            with counting.paused():
-                self._pieces.append(_piece())
             await asyncio.sleep(EVERY)
+            self._end_stretch()
 
-
-class _Cpu:
-    """The CPU seconds of this process since now."""
-
-    def __init__(self) -> None:
-        self._from = time.process_time()
-
-    def so_far(self) -> float:
-        return time.process_time() - self._from
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        before = time.process_time()
-        yield
-        self._from += time.process_time() - before
+    def _end_stretch(self) -> None:
+        used = time.process_time() - self._since
+        self._stretches.append(_Stretch(used, _piece()))
+        self._since = time.process_time()
 
 
 def _piece() -> float:

@@ -46,7 +46,7 @@ MOST_WORDS = 1000
 PATIENCE = timedelta(seconds=30)
 # A status lists every gang, so it costs the more the more there are. For each replica changes are gathered so many
 # seconds longer: then what a change costs does not depend on how many there are.
-GATHER_PER_REPLICA = 0.001
+GATHER_PER_REPLICA = 0.004
 
 
 class SetController:
