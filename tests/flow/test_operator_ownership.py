@@ -149,6 +149,30 @@ async def test_cliques_and_scaling_groups_scale_to_zero_and_back(part: str, size
         assert {g["status"]["phase"] for g in (await grove.list("podgangs")).values()} == {"Running"}
 
 
+async def test_a_gang_does_not_begin_anew_with_fewer_pods_than_its_minimum_and_says_why() -> None:
+    """After zero, `kubectl scale` may ask for fewer: no pod of the gang goes until there are enough."""
+    parts = {
+        "podcliques/llama-0-router": 1,
+        "podcliques/llama-0-decode": 1,
+        "podcliquescalinggroups/llama-0-prefill": 1,
+    }
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        for sizes in (dict.fromkeys(parts, 0), parts):
+            for part, size in sizes.items():
+                await grove.call("PATCH", f"{GROVE}/{part}/scale", {"spec": {"replicas": size}})
+            await grove.settle()
+        pods = (await grove.list("pods")).values()
+        assert pods
+        assert all(p["spec"].get("schedulingGates") for p in pods)
+        said = running_of((await grove.list("podcliquesets"))["llama"])
+        assert said["reason"] == "WaitingForInitialization"
+        assert "of llama-0-decode (it is scaled to 1, below its minimum of" in said["message"]
+        await grove.call("PATCH", f"{GROVE}/podcliques/llama-0-decode/scale", {"spec": {"replicas": 4}})
+        await grove.settle()
+        assert {p["status"]["phase"] for p in (await grove.list("pods")).values()} == {"Running"}
+
+
 async def test_errors_go_away_with_their_cause_on_the_clique_and_on_the_set() -> None:
     async with running() as grove:
         bad = example("disaggregated")

@@ -5,8 +5,9 @@ pods, each pointing back to the gang, and then it names them all at once. From t
 as soon as it is complete again, so a gang changes once per scaling or replacement and never names a pod that is not
 there for long: pods that are gone are dropped when their group is next complete, or has neither clique nor pods. Groups
 without any pod, such as those of a scaling group that was scaled to zero, are named together when all are complete. A
-group whose clique cannot make all its pods, because of a quota, say, names what it has once that is its minimum: some
-schedulers hold back a whole gang while a single pod of it is gated.
+group that has no pods yet begins with its minimum at least, even if its clique is scaled to fewer. A group whose clique
+cannot make all its pods, because of a quota, say, names what it has once that is its minimum: some schedulers hold back
+a whole gang while a single pod of it is gated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +66,10 @@ def cannot_create(clique: PodClique) -> bool:
 def _lacking(group: PodGroup, clique: PodClique | None, live: list[Pod], stuck: bool) -> int:
     if clique is None or clique.metadata.deletion_timestamp is not None:
         return max(group.min_replicas, 1)
-    return max((group.min_replicas if stuck else clique.spec.replicas) - len(live), 0)
+    wanted = group.min_replicas if stuck else clique.spec.replicas
+    if wanted and not group.pod_references:
+        wanted = max(wanted, group.min_replicas)  # it may be scaled to fewer, but does not begin with them
+    return max(wanted - len(live), 0)
 
 
 def _references(live: list[Pod]) -> list[NamespacedName]:

@@ -41,7 +41,7 @@ def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Ob
     named = {r.name for r in group.pod_references} if group is not None else set()
     unnamed = [p.metadata.name or "" for p in pods if p.metadata.name not in named]
     if unnamed:
-        message = f"PodGang {name} does not name {listed(unnamed)} yet"
+        message = f"PodGang {name} does not name {listed(unnamed)} yet: {_lacking(gang, seen)}"
         return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     base = pods[0].metadata.labels.get(labels.BASE_POD_GANG, "")
     if base and (base not in seen.gang_of or not holds(seen.gang_of[base], ConditionType.SCHEDULED)):
@@ -61,6 +61,9 @@ def _lacking(gang: PodGang, seen: Observed) -> str:
         missing = wanted - sum(map(is_present, seen.pods_of.get(group.name, ())))
         if missing > 0:
             lacking.append(f"{missing} of {group.name}")
+        elif 0 < wanted < group.min_replicas:
+            few = f"it is scaled to {wanted}, below its minimum"
+            lacking.append(f"{group.min_replicas - wanted} of {group.name} ({few} of {group.min_replicas})")
     if lacking:
         return f"pods are still lacking: {listed(lacking)}"
     return "all pods exist, and the gang does not name them yet"
