@@ -36,12 +36,14 @@ def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[
 def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Observed) -> list[Finding]:
     about, name = f"PodClique/{expected.name}", gang.metadata.name
     if not holds(gang, ConditionType.INITIALIZED):
-        return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, _lacking(gang, seen))]
+        message = _lacking(gang, seen) or "all pods exist, and the gang does not name them yet"
+        return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     group = next((g for g in gang.spec.pod_groups if g.name == expected.name), None)
     named = {r.name for r in group.pod_references} if group is not None else set()
     unnamed = [p.metadata.name or "" for p in pods if p.metadata.name not in named]
     if unnamed:
-        message = f"PodGang {name} does not name {listed(unnamed)} yet: {_lacking(gang, seen)}"
+        why = f": {lacking}" if (lacking := _lacking(gang, seen)) else ""
+        message = f"PodGang {name} does not name {listed(unnamed)} yet{why}"
         return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     base = pods[0].metadata.labels.get(labels.BASE_POD_GANG, "")
     if base and (base not in seen.gang_of or not holds(seen.gang_of[base], ConditionType.SCHEDULED)):
@@ -54,6 +56,7 @@ def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Ob
 
 
 def _lacking(gang: PodGang, seen: Observed) -> str:
+    """Empty if no pod is."""
     lacking: list[str] = []
     for group in gang.spec.pod_groups:
         clique = seen.clique_of.get(group.name)
@@ -64,9 +67,7 @@ def _lacking(gang: PodGang, seen: Observed) -> str:
         elif 0 < wanted < group.min_replicas:
             few = f"it is scaled to {wanted}, below its minimum"
             lacking.append(f"{group.min_replicas - wanted} of {group.name} ({few} of {group.min_replicas})")
-    if lacking:
-        return f"pods are still lacking: {listed(lacking)}"
-    return "all pods exist, and the gang does not name them yet"
+    return f"pods are still lacking: {listed(lacking)}" if lacking else ""
 
 
 def _made_for_others(pods: Sequence[Pod], gang: PodGang) -> list[Pod]:
