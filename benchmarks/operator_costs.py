@@ -180,7 +180,7 @@ class Replay:
 
 
 async def replay(server: Server, result: Result, replicas: int, pods: int) -> Replay:
-    """The same writes, each object's in order, by a loop without logic: nothing is watched, and no answer is read."""
+    """The same writes, each object's in order, by a loop without logic, which watches nothing and decodes nothing."""
     pace = Pace()
     client = Client(HttpTransport(server.bench), field_manager="grove-operator")
     await _install(client)

@@ -158,12 +158,14 @@ class SetController:
             conditions = self._say_ambiguous(pcs, conditions, ambiguity)
             errors = last_errors(known, failures, self._world.now())
             new = replace(new, conditions=conditions, last_errors=errors)
-            # At first nothing is there, and one replica speaks for all.
-            return (
-                new
-                if next_look
-                else self._say_why(pcs, new, shape.replicas if old else min(1, shape.replicas))
-            )
+            if next_look:
+                return new
+            if old is not None:
+                return self._say_why(pcs, new, shape.replicas)
+            # At first nothing is there, and one replica speaks for all. If there is, the next look sees it.
+            new = self._say_why(pcs, new, min(1, shape.replicas))
+            next_look = self._reasons.until_look(pcs)
+            return new
 
         reported = await self._reports.write(
             self._world.sets, pcs, old, status, at_once=at_once, gather=_gather(shape.replicas)
