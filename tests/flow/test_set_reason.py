@@ -137,6 +137,26 @@ async def test_one_replica_of_many_that_does_not_run_is_named_and_its_end_clears
         assert (await running_condition(grove))["reason"] == "ScaledToZero"
 
 
+async def test_an_operator_that_finds_parts_and_no_status_looks_at_every_replica() -> None:
+    async with cluster_with_crds() as grove:
+        async with operator(grove):
+            await grove.apply(train(replicas=4))
+            await grove.settle()
+            taints = [{"key": "full", "effect": "NoSchedule"}]
+            for name in await _nodes(grove):
+                await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+            victim = next(n for n in await grove.list("pods") if n.startswith("train-2-"))
+            await grove.call("DELETE", f"/api/v1/namespaces/default/pods/{victim}")
+            await grove.settle()
+        await grove.call("PATCH", f"{SETS}/train/status", {"status": None})
+        assert "status" not in (await grove.list("podcliquesets"))["train"]
+        async with operator(grove):
+            await grove.settle()
+            said = await running_condition(grove)
+            assert (said["status"], said["reason"]) == ("False", "Unschedulable")
+            assert "train-2-worker" in said["message"]
+
+
 @pytest.mark.parametrize("name", ["simple", "disaggregated"])
 async def test_a_set_whose_parts_are_all_scaled_to_zero_says_so_as_explain_does(name: str) -> None:
     async with running() as grove:
