@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from grove.runtime.connection import MOST_UNREAD
+from grove.runtime.connection import MOST_UNREAD, Connection
 from grove.runtime.credentials import FixedToken
 from grove.runtime.errors import TransportError
-from grove.runtime.http import HttpTransport
+from grove.runtime.http import GATHER, HttpStream, HttpTransport
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.transport import Request
 
@@ -185,6 +185,57 @@ async def test_a_slow_reader_of_a_stream_holds_the_server_back_and_loses_nothing
         assert sent < size / 2
         assert sum([len(chunk) async for chunk in stream.chunks()]) == size
         await stream.close()
+
+
+class _Deaf(asyncio.Transport):
+    """Takes whatever is written."""
+
+    def write(self, data: object) -> None:
+        pass
+
+
+class Talk:
+    """A stream of which a test says, piece by piece, what the server says."""
+
+    def __init__(self) -> None:
+        self._connection = Connection(lambda _: None)
+        self._connection.connection_made(_Deaf())
+        answer = self._connection.begin(b"", whole=False)
+        self._connection.data_received(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        self.pieces = HttpStream(GET, self._connection, answer).chunks()
+
+    def say(self, piece: bytes) -> None:
+        self._connection.data_received(b"%x\r\n%b\r\n" % (len(piece), piece))
+
+    def break_off(self) -> None:
+        self._connection.connection_lost(ConnectionError("cable"))
+
+
+@pytest.mark.looptime
+async def test_a_stream_tells_at_once_after_a_quiet_time_and_gathers_while_it_is_busy() -> None:
+    loop, talk = asyncio.get_running_loop(), Talk()
+    for _ in range(2):
+        begun = loop.time()
+        talk.say(b"a")
+        assert await anext(talk.pieces) == b"a"
+        assert loop.time() == begun
+        talk.say(b"b")
+        loop.call_later(GATHER / 2, talk.say, b"c")
+        assert await anext(talk.pieces) == b"bc"
+        assert loop.time() - begun == pytest.approx(GATHER)
+        await asyncio.sleep(1)
+
+
+@pytest.mark.looptime
+async def test_what_a_stream_gathered_before_it_broke_is_told_first() -> None:
+    talk = Talk()
+    talk.say(b"a")
+    assert await anext(talk.pieces) == b"a"
+    talk.say(b"b")
+    talk.break_off()
+    assert await anext(talk.pieces) == b"b"
+    with pytest.raises(TransportError, match="cable"):
+        await anext(talk.pieces)
 
 
 async def test_a_header_cannot_smuggle_in_another_one() -> None:
