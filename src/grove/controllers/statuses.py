@@ -82,7 +82,7 @@ async def write_status(
     """The object afterwards. `guarded`: only on the version that was read, for a status with several writers."""
     if old == new:
         return obj
-    patch = difference({"status": _json(old)}, {"status": _json(new)}, ("status",))
+    patch = _patch(old, new)
     if patch is None:
         return obj
     if guarded:
@@ -118,6 +118,9 @@ def describe(error: Exception) -> str:
 MOST_ERRORS = 10
 
 
-def _json(status: Model | None) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(codec.encode(status)) if status is not None else {}
-    return found
+def _patch(old: Model | None, new: Model) -> dict[str, Any] | None:
+    encoded = codec.encode(new)
+    if old is None:
+        return {"status": orjson.Fragment(encoded)} if encoded != b"{}" else None
+    before, after = orjson.loads(codec.encode(old)), orjson.loads(encoded)
+    return difference({"status": before}, {"status": after}, ("status",))

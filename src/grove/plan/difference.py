@@ -14,7 +14,10 @@ Json = dict[str, Any]
 def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Json | None:
     """`ours` are paths such as `spec.podSpec` that belong to Grove alone."""
     patch = _objects(observed, desired, "", ours)
-    meta, wanted = observed.get("metadata") or {}, desired.get("metadata") or {}
+    wanted = desired.get("metadata")
+    if not wanted:
+        return patch or None
+    meta = observed.get("metadata") or {}
     for field, same in (("finalizers", _same_text), ("ownerReferences", _same_owner)):
         merged = _union(meta.get(field) or [], wanted.get(field) or [], same)
         patch.get("metadata", {}).pop(field, None)

@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
-from grove.api import PodClique, PodCliqueStatus, codec
-from grove.api.model import replace
-from grove.controllers.statuses import GATHER, Reports
+from grove.api import ClusterTopologyBindingStatus, PodClique, PodCliqueStatus, codec
+from grove.api.model import Model, replace
+from grove.controllers.statuses import GATHER, Reports, write_status
 from grove.runtime.client import Client
 from grove.runtime.informer import Informer
 from grove.runtime.transport import Request, Response, Stream
@@ -28,6 +28,7 @@ class Scene:
 
     def __init__(self) -> None:
         self.reported: list[int] = []
+        self.patches: list[Any] = []
         self._clique = _decode(orjson.dumps(CLIQUE))
         self._informer = Informer(Client(self), PodClique.resource, _decode)
         self._reports = Reports()
@@ -39,7 +40,8 @@ class Scene:
 
     async def send(self, request: Request) -> Response:
         self.to_come_meanwhile.append(self.to_come)
-        self.reported.append(orjson.loads(request.body)["status"]["readyReplicas"])
+        self.patches.append(orjson.loads(request.body))
+        self.reported.append(self.patches[-1]["status"].get("readyReplicas", 0))
         return Response(200, {}, orjson.dumps(CLIQUE))
 
     async def stream(self, request: Request) -> Stream:
@@ -58,6 +60,12 @@ class Scene:
         if written is not None:
             self._clique = replace(clique, status=written)
         return wait
+
+    async def write(self, old: Model | None, new: Model, *, guarded: bool = False) -> Any:
+        """What is sent to the server; None if nothing is."""
+        before = len(self.patches)
+        await write_status(self._informer, self._clique, old, new, guarded=guarded)
+        return self.patches[-1] if len(self.patches) > before else None
 
 
 def _decode(body: bytes) -> PodClique:
@@ -124,3 +132,21 @@ async def test_what_changes_while_a_report_is_written_is_not_told_by_that_report
     await scene.ready(4)
     assert scene.reported == [2, 4]
     assert scene.to_come_meanwhile == [False, False]
+
+
+async def test_a_first_status_is_written_as_it_is_and_a_later_one_as_the_difference() -> None:
+    scene = Scene()
+    first = PodCliqueStatus(replicas=4, ready_replicas=3)
+    said = codec.to_builtins(first)
+    assert said.items() >= {"replicas": 4, "readyReplicas": 3, "updatedReplicas": 0}.items()
+    assert await scene.write(None, first) == {"status": said}
+    version = {"resourceVersion": "1"}
+    assert await scene.write(None, first, guarded=True) == {"status": said, "metadata": version}
+    later = PodCliqueStatus(ready_replicas=2)
+    assert await scene.write(first, later) == {"status": {"replicas": None, "readyReplicas": 2}}
+
+
+async def test_a_status_that_says_nothing_new_is_not_written() -> None:
+    scene = Scene()
+    assert await scene.write(None, ClusterTopologyBindingStatus()) is None
+    assert await scene.write(PodCliqueStatus(replicas=1), PodCliqueStatus(replicas=1)) is None
