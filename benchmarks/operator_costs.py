@@ -30,7 +30,7 @@ from benchmarks.pace import Pace
 from benchmarks.servers import WRITES, Recorder, Server, embedded, real
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
-from grove.controllers.cliques import GATHER_ON_THE_WAY
+from grove.controllers.statuses import GATHER_ON_THE_WAY
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
 from grove.runtime.client import Client

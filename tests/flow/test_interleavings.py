@@ -200,7 +200,7 @@ services/s-0"""
 async def test_a_gang_of_one_pod_comes_up(monkeypatch: pytest.MonkeyPatch) -> None:
     async with laboratory(monkeypatch, at_once=()) as lab:
         await lab.grove.apply(a_set(clique("a")))
-        agree(await lab.every_order(opened=1), ONE_POD, states=300)
+        agree(await lab.every_order(opened=1), ONE_POD, states=100)
 
 
 async def test_nothing_is_lost_by_letting_those_go_who_find_nothing_to_do(
@@ -208,7 +208,7 @@ async def test_nothing_is_lost_by_letting_those_go_who_find_nothing_to_do(
 ) -> None:
     async with laboratory(monkeypatch) as lab:
         await lab.grove.apply(a_set(clique("a")))
-        agree(await lab.every_order(opened=1, thorough=True), ONE_POD, states=60)
+        agree(await lab.every_order(opened=1, thorough=True), ONE_POD, states=40)
 
 
 async def test_a_gang_of_two_pods_comes_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,9 +218,9 @@ podgangs/s-0 names s-0-a-0, s-0-a-1: BackendSynced, Initialized
 pods/s-0-a-0
 pods/s-0-a-1
 services/s-0"""
-    async with laboratory(monkeypatch) as lab:
+    async with laboratory(monkeypatch, at_once=()) as lab:
         await lab.grove.apply(a_set(clique("a", 2)))
-        agree(await lab.every_order(opened=2), expected, states=40)
+        agree(await lab.every_order(opened=2), expected, states=150)
 
 
 async def test_a_gang_of_two_cliques_comes_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,23 +231,23 @@ podgangs/s-0 names s-0-a-0, s-0-b-0: BackendSynced, Initialized
 pods/s-0-a-0
 pods/s-0-b-0
 services/s-0"""
-    async with laboratory(monkeypatch) as lab:
+    async with laboratory(monkeypatch, at_once=()) as lab:
         await lab.grove.apply(a_set(clique("a"), clique("b")))
-        agree(await lab.every_order(opened=2), expected, states=100)
+        agree(await lab.every_order(opened=2), expected, states=150)
 
 
 async def test_a_pod_is_deleted_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     async with laboratory(monkeypatch) as lab, asyncio.TaskGroup() as group:
         await lab.grove.apply(a_set(clique("a")))
         group.create_task(lab.delete("pods/s-0-a-ccccc", f"{PODS}/s-0-a-ccccc"))
-        agree(await lab.every_order(opened=1), ONE_POD, states=150)
+        agree(await lab.every_order(opened=1), ONE_POD, states=80)
 
 
 async def test_a_gang_is_deleted_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     async with laboratory(monkeypatch) as lab, asyncio.TaskGroup() as group:
         await lab.grove.apply(a_set(clique("a")))
         group.create_task(lab.delete("podgangs/s-0", f"{GANGS}/s-0"))
-        agree(await lab.every_order(opened=1), ONE_POD, states=100)
+        agree(await lab.every_order(opened=1), ONE_POD, states=60)
 
 
 async def test_a_scaled_gang_comes_up_while_its_base_gang_is_placed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ pods/s-0-g-1-b-0
 services/s-0"""
     async with laboratory(monkeypatch) as lab, asyncio.TaskGroup() as others:
         await scaling_out(lab, others)
-        agree(await lab.every_order(opened=2), expected, states=100)
+        agree(await lab.every_order(opened=2), expected, states=80)
 
 
 async def scaling_out(lab: Laboratory, others: asyncio.TaskGroup) -> None:

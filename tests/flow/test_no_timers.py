@@ -2,13 +2,14 @@
 up, gang by gang. YuniKorn is not here: its gangs are released one after another, by a timer, on purpose."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from grove.api import codec
-from grove.api.config import OperatorConfiguration
+from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
 from grove.controllers import gangs
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
@@ -64,6 +65,34 @@ async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
                     await comes_up(grove)
             else:
                 await comes_up(grove)
+
+
+@pytest.mark.parametrize("profile", BACKENDS)
+async def test_a_set_that_was_there_before_the_operator_comes_up_while_time_stands_still(
+    profile: str,
+) -> None:
+    """Its cliques are looked at before it is known what the cluster serves, in which dialect to write."""
+    backend, scheduler = BACKENDS[profile]
+    configuration = OperatorConfiguration(
+        scheduler=Schedulers(profiles=[SchedulerProfile(name=profile)], default_profile_name=profile)
+    )
+    async with cluster_with_crds(nodes=0, schedulers=[scheduler]) as grove, standing_still():
+        if backend == "kai":
+            await grove.cluster.create(*KaiGangs.queue("default-queue"))
+        await grove.apply(small())
+        async with operator(grove, configuration=configuration, factories=FACTORIES):
+            await quiet()
+            assert grove.observer.opened
+
+
+async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() -> None:
+    async with cluster_with_crds(nodes=0) as grove, operator(grove):
+        await quiet()
+        await grove.apply(small())
+        await quiet()
+        written, gangs = Counter(grove.writes), len(await grove.list("podgangs"))
+        named = reported = gangs
+        assert written["MODIFIED podgangs"] == named + reported
 
 
 async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:

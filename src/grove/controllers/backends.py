@@ -70,6 +70,7 @@ class Backends:
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
+        self._wake_all: list[Callable[[], None]] = []
         self._lookups = Lookups(manager, self._backends.values())
         self._discovery = Discovery(manager.client, self._backends.values())
         for backend in self._backends.values():
@@ -92,13 +93,22 @@ class Backends:
         for informer in self._objects.values():
             informer.cache.subscribe(note)
 
-    async def follow_cluster(self, wake_all: Callable[[], None]) -> NoReturn:
-        """Learns what the cluster serves, now and whenever it changes; then calls `wake_all`. Until cancelled."""
+    def on_news(self, wake_all: Callable[[], None]) -> None:
+        """Calls `wake_all` when the cluster serves more or less than before: that may concern every gang."""
+        self._wake_all.append(wake_all)
+
+    async def follow_cluster(self) -> NoReturn:
+        """Learns what the cluster serves, now and whenever it changes. Until cancelled."""
+
+        def tell() -> None:
+            for wake_all in self._wake_all:
+                wake_all()
+
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._lookups.follow(wake_all))
+            group.create_task(self._lookups.follow(tell))
             for kind in self._objects:
-                group.create_task(self._follow(kind, wake_all))
-            await self._discovery.run(wake_all)
+                group.create_task(self._follow(kind, tell))
+            await self._discovery.run(tell)
 
     def served(self, backend: Backend) -> Served:
         known = self._discovery.of(backend)
@@ -106,6 +116,27 @@ class Backends:
             return Served(objects=self._lookups.of(backend))
         fields = {k: f for k, f in known.fields.items() if self._objects[k].synced.is_set()}
         return Served(fields, known.kept, known.dropped, self._lookups.of(backend))
+
+    def needs_dialect(self, gang: PodGang) -> bool:
+        """Whether the gang has yet to say in which dialect it is written."""
+        backend = self._registry.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
+        return not dialect_of(gang) and backend is not None and faculty(backend, Dialects) is not None
+
+    def in_dialect(self, gang: PodGang, pods: Sequence[Pod]) -> PodGang | None:
+        """The gang with its dialect: as it says itself, or as its backend, if that runs here, is about to let it say.
+
+        None while nobody knows. Pods may be made by it: their gates stay closed until the gang says it itself.
+        """
+        if not self.needs_dialect(gang):
+            return gang
+        backend = self.here(gang)
+        speaking = faculty(backend, Dialects) if backend is not None else None
+        if backend is None or speaking is None or self._wait(backend) is not None:
+            return None
+        try:
+            return with_dialect(gang, speaking.dialect(gang, pods, self.served(backend)))
+        except Refusal:
+            return None  # the gang says why
 
     async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced | None:
         """The word on a gang; None while there is nothing new to say, and what was said before stands.

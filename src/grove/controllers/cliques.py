@@ -17,12 +17,13 @@ from grove.api import PodClique, PodCliqueSet, PodCliqueStatus, PodGang, labels
 from grove.api.conditions import EventReason
 from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
+from grove.controllers.backends import Backends
 from grove.controllers.changes import described_anew, gate_could_open, pod_moved_on
 from grove.controllers.claims import KIND, Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
 from grove.controllers.shapes import Shapes
-from grove.controllers.statuses import GATHER, Reports, describe, last_errors
+from grove.controllers.statuses import GATHER, GATHER_ON_THE_WAY, Reports, describe, last_errors
 from grove.controllers.turns import Turns
 from grove.controllers.world import World, label
 from grove.plan.claims import clique_claims
@@ -43,7 +44,6 @@ from grove.runtime.sources import Source, itself, owner
 from grove.schedulers.backend import (
     Attempts,
     Backend,
-    Dialects,
     Links,
     Paces,
     Refusal,
@@ -58,18 +58,22 @@ log = structlog.get_logger(__name__)
 # How long a pod without its link stays to be looked at, before it is made anew.
 UNLINKED_POD_LASTS = timedelta(minutes=5)
 
-# How long a report waits while pods are being made or are behind the gate: their gang says how that goes.
-GATHER_ON_THE_WAY = 5.0
-
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class CliqueController:
     def __init__(
-        self, world: World, shapes: Shapes, *, init_image: str, chance: random.Random | None = None
+        self,
+        world: World,
+        shapes: Shapes,
+        backends: Backends,
+        *,
+        init_image: str,
+        chance: random.Random | None = None,
     ) -> None:
         self._world = world
         self._shapes = shapes
+        self._backends = backends
         self._init_image = init_image
         self._chance = chance or random.SystemRandom()
         self._claims = Claims(world)
@@ -80,7 +84,7 @@ class CliqueController:
 
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
-        return Controller(
+        made: Controller[ObjectKey] = Controller(
             "podclique",
             self.reconcile,
             [
@@ -112,6 +116,15 @@ class CliqueController:
             workers=world.configuration.controllers.pod_clique.concurrent_syncs,
         )
 
+        def wake_all() -> None:
+            for clique in world.cliques.cache:
+                gang = self._gang(clique, labels.POD_GANG)
+                if gang is not None and self._backends.needs_dialect(gang):
+                    made.queue.add(key_of(clique))
+
+        self._backends.on_news(wake_all)
+        return made
+
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again: for a pod that waits for its replacement or its turn, or to report."""
         clique = self._world.cliques.cache.get(key)
@@ -123,7 +136,7 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
-            if clique.status is None and not self._can_begin(clique):
+            if clique.status is None and self._gang(clique, labels.POD_GANG) is None:
                 return None  # it was made a moment ago, and there is nothing to say yet
             place = find_place(shape, clique)
             if place is None:
@@ -136,14 +149,6 @@ class CliqueController:
         waits = (self._replacements.wait(uid_of(clique)), turn, report_in)
         return min((s for s in waits if s), default=None)
 
-    def _can_begin(self, clique: PodClique) -> bool:
-        """Whether it has a gang, which has said in which dialect it is written, if it is to say so."""
-        gang = self._gang(clique, labels.POD_GANG)
-        if gang is None or gang.status is not None:
-            return gang is not None
-        backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
-        return backend is None or faculty(backend, Dialects) is None
-
     async def _sync(self, clique: PodClique, shape: Shape, place: Place) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
         gang = self._gang(clique, labels.POD_GANG)
@@ -151,6 +156,8 @@ class CliqueController:
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
+        spoken = self._backends.in_dialect(gang, pods) if gang is not None else None
+        gang = spoken or gang
         if backend is not None and (strays := self._behind_other_gates(backend, pods)):
             return await self._delete(clique, strays)
         attempting = faculty(backend, Attempts) if backend is not None else None
@@ -178,13 +185,12 @@ class CliqueController:
             failures += await self._delete(clique, plan.delete)
         if (
             plan.create
-            and gang is not None
-            and gang.metadata.deletion_timestamp is None
+            and spoken is not None
+            and spoken.metadata.deletion_timestamp is None
             and backend is not None
-            and (dialect_of(gang) or faculty(backend, Dialects) is None)
-            and (group := _group(clique, gang)) is not None
+            and (group := _group(clique, spoken)) is not None
         ):
-            failures += await self._create(clique, shape, gang, group, backend, plan.create)
+            failures += await self._create(clique, shape, spoken, group, backend, plan.create)
         if backend is not None:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures

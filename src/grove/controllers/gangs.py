@@ -1,6 +1,6 @@
 """PodGangs: from their first moment to the last gate.
 
-    created early, naming no pods          Initialized=False
+    created early, naming no pods          and it reports nothing yet: Initialized=False if that lasts
     the backend makes the scheduler's object           BackendSynced=True, for this generation
     all pods exist and point back          the gang names them, Initialized=True; the backend follows
     then the cliques remove the gates
@@ -14,8 +14,8 @@ writer. Where the backend runs as its own deployment, each process does its half
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import orjson
 
@@ -26,12 +26,13 @@ from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
 from grove.controllers.changes import completes_anew, described_anew, placed_anew, pod_moved, steers
-from grove.controllers.statuses import Reports
+from grove.controllers.statuses import GATHER_ON_THE_WAY, Reports
 from grove.controllers.world import GangWorld, label, stood_in_for
 from grove.plan.gang_init import GangInit, plan_init
 from grove.plan.gang_status import gang_status
 from grove.plan.gates import conditions, holds
 from grove.plan.status_conditions import find, is_true, put, without
+from grove.runtime.cache import Change
 from grove.runtime.controller import Controller
 from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
@@ -60,7 +61,9 @@ class GangController:
                 when=described_anew if self._cliques is not None else placed_anew,
                 why="a new or changed gang needs its scheduler's object",
             ),
-            Source(world.pods, _of_pod, when=pod_moved, why="a pod completes the gang, or changes its state"),
+            Source(
+                world.pods, _of_pod, when=self._tells, why="a pod completes the gang, or changes its state"
+            ),
         ]
         if world.stand_ins is not None:
             why = "its scheduler says there why the gang waits"
@@ -75,16 +78,13 @@ class GangController:
             workers=world.configuration.controllers.pod_gang.concurrent_syncs,
         )
         self._backends.on_change(made.wake)
-        return made
-
-    async def follow_cluster(self, controller: Controller[ObjectKey]) -> NoReturn:
-        """Looks at all gangs again when the cluster serves more or less than before. Until cancelled."""
 
         def wake_all() -> None:
-            for gang in self._world.gangs.cache:
-                controller.queue.add(key_of(gang))
+            for gang in world.gangs.cache:
+                made.queue.add(key_of(gang))
 
-        await self._backends.follow_cluster(wake_all)
+        self._backends.on_news(wake_all)
+        return made
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again, to report."""
@@ -102,23 +102,51 @@ class GangController:
         )
         if self._backends.here(gang) is None:
             await self._backends.leave(gang, _all(pods))
-        status = self._status(gang, pods, init, synced)
-        wait = await self._write_status(gang, status)
+        on_the_way = init is not None and not init.complete and (synced is None or synced.ok)
+        wait = await self._write_status(
+            gang, lambda: self._status(gang, pods, init, synced), on_the_way=on_the_way
+        )
         if synced is not None and synced.error is not None:
             raise synced.error
         return wait
 
-    async def _write_status(self, gang: PodGang, status: PodGangStatus) -> float | None:
-        """Returns when the report is due, if it is not yet."""
-        if status == gang.status:
+    async def _write_status(
+        self, gang: PodGang, status: Callable[[], PodGangStatus], *, on_the_way: bool
+    ) -> float | None:
+        """Returns when the report is due, if it is not yet. A new gang whose pods are on the way has none to give."""
+        informer, old = self._world.gangs, gang.status
+        if old is None and on_the_way:
+            reported = await self._reports.write(
+                informer, gang, None, status, gather=GATHER_ON_THE_WAY, guarded=True
+            )
+            return reported.look_again
+        new = status()
+        if new == old:
             self._reports.forget(uid_of(gang))
             return None
-        at_once = steers(gang, status)
-        return (
-            await self._reports.write(
-                self._world.gangs, gang, gang.status, lambda: status, at_once=at_once, guarded=True
-            )
-        ).look_again
+        reported = await self._reports.write(
+            informer, gang, old, lambda: new, at_once=steers(gang, new), guarded=True
+        )
+        return reported.look_again
+
+    def _tells(self, change: Change[Pod]) -> bool:
+        """As `pod_moved`, without the pods that come to a gang which lacks others still and has a report to come."""
+        pod = change.new
+        if change.old is not None or pod is None or self._cliques is None:
+            return pod_moved(change)
+        key = next(iter(_of_pod(pod)), None)
+        gang = self._world.gangs.cache.get(key) if key is not None else None
+        if key is None or gang is None or gang.status is not None:
+            return True
+        return len(self._world.pods.cache.by_index("gang", key)) >= self._size(gang, self._cliques)
+
+    def _size(self, gang: PodGang, informer: Informer[PodClique]) -> int:
+        """How many pods it has at least when it is complete."""
+        wanted = 0
+        for group in gang.spec.pod_groups:
+            clique = informer.cache.get(ObjectKey(gang.metadata.namespace or "", group.name))
+            wanted += clique.spec.replicas if clique is not None else 1
+        return wanted
 
     def _plan(self, gang: PodGang, pods: dict[str, list[Pod]], informer: Informer[PodClique]) -> GangInit:
         namespace = gang.metadata.namespace or ""

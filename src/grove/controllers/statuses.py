@@ -19,6 +19,8 @@ M = TypeVar("M", bound=Model)
 
 # How long changes of an object's state are gathered into one report of it.
 GATHER = 0.5
+# The same while its pods are being made or are behind the gate: until then, there is little to report.
+GATHER_ON_THE_WAY = 5.0
 # A timer may be early by the clock's resolution.
 A_MOMENT = 0.001
 

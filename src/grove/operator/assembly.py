@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -57,14 +57,10 @@ class Process:
         self.controllers: list[Controller[Any]] = []
         self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
-    def translate(
-        self, backends: Sequence[Backend], registry: Registry, cliques: Informer[PodClique] | None = None
-    ) -> None:
+    def translate(self, backends: Backends, cliques: Informer[PodClique] | None = None) -> None:
         """Adds what keeps schedulers' own objects; with `cliques`, and what initializes gangs."""
-        gangs = GangController(self.world, Backends(self.manager, backends, registry), cliques)
-        queue = gangs.controller()
-        self.controllers.append(queue)
-        self._watching.append(lambda: gangs.follow_cluster(queue))
+        self.controllers.append(GangController(self.world, backends, cliques).controller())
+        self._watching.append(backends.follow_cluster)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
@@ -116,14 +112,15 @@ class Operator(Process):
         super().__init__(client, **settings)
         self.world = make_world(self.manager, configuration, registry, self.recorder, self.now, list(served))
         shapes = Shapes(self.world)
+        backends = Backends(self.manager, registry.local, registry)
         replicas = ReplicaController(self.world, shapes)
         self.controllers += [
             SetController(self.world, shapes, replicas).controller(),
             replicas.controller(),
             ScalingGroupController(self.world, shapes).controller(),
-            CliqueController(self.world, shapes, init_image=init_image, chance=chance).controller(),
+            CliqueController(self.world, shapes, backends, init_image=init_image, chance=chance).controller(),
         ]
-        self.translate(registry.local, registry, self.world.cliques)
+        self.translate(backends, self.world.cliques)
         topologies = TopologyController(self.world, self.manager, registry.backends)
         queue = topologies.controller()
         self.controllers.append(queue)
@@ -143,7 +140,7 @@ class BackendProcess(Process):
     ) -> None:
         super().__init__(client, **settings)
         self.world = make_gang_world(self.manager, configuration, self.recorder, self.now, [backend])
-        self.translate([backend], registry)
+        self.translate(Backends(self.manager, [backend], registry))
 
 
 async def discover(client: Client) -> list[ResourceType]:

@@ -13,7 +13,6 @@ is gone both have the hostname, but only one of them can become ready again.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
 
 from grove.api import labels
 from grove.api.pods import Pod
@@ -39,13 +38,16 @@ def plan_pods(
     """
     dead = [p for p in pods if is_dead(p)]
     present = [p for p in pods if is_present(p)]
-    taken = Counter(i for p in present if (i := pod_index(p)) is not None)
+    indices = [i for p in present if (i := pod_index(p)) is not None]
     going: list[Pod] = []
-    if len(present) > replicas or len(taken) < taken.total():
-        going = _going(present, taken, replicas, template_hash, apart_from)
-        taken -= Counter(i for p in going if (i := pod_index(p)) is not None)
+    if len(present) > replicas or len(set(indices)) < len(indices):
+        going = _going(present, Counter(indices), replicas, template_hash, apart_from)
+        for pod in going:
+            if (index := pod_index(pod)) is not None:
+                indices.remove(index)
     missing = max(0, replicas - (len(present) - len(going)))
-    create = list(islice((i for i in count() if i not in taken), missing))
+    taken = set(indices)
+    create = [i for i in range(missing + len(taken)) if i not in taken][:missing] if missing else []
     return PodPlan(create=create, delete=dead + going, replaced=dead[:missing])
 
 
