@@ -3,14 +3,17 @@ up, gang by gang. YuniKorn is not here: its gangs are released one after another
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from grove.api import codec
-from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
+from grove.api.config import OperatorConfiguration
 from grove.controllers import gangs
+from grove.controllers.discovery import Discovery
+from grove.controllers.gangs import GangController
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
@@ -67,22 +70,33 @@ async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
                 await comes_up(grove)
 
 
-@pytest.mark.parametrize("profile", BACKENDS)
-async def test_a_set_that_was_there_before_the_operator_comes_up_while_time_stands_still(
-    profile: str,
+async def test_cliques_that_came_too_early_go_on_when_it_is_known_what_the_cluster_serves(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its cliques are looked at before it is known what the cluster serves, in which dialect to write."""
-    backend, scheduler = BACKENDS[profile]
-    configuration = OperatorConfiguration(
-        scheduler=Schedulers(profiles=[SchedulerProfile(name=profile)], default_profile_name=profile)
-    )
-    async with cluster_with_crds(nodes=0, schedulers=[scheduler]) as grove, standing_still():
-        if backend == "kai":
-            await grove.cluster.create(*KaiGangs.queue("default-queue"))
+    """Nobody else tells them in which dialect to write: by then, their gang has nothing to say without pods."""
+    asking, translating = asyncio.Event(), asyncio.Event()
+    monkeypatch.setattr(Discovery, "run", after(asking, Discovery.run))
+    monkeypatch.setattr(GangController, "reconcile", after(translating, GangController.reconcile))
+    async with cluster_with_crds(nodes=0) as grove, standing_still(), operator(grove):
+        await quiet()
         await grove.apply(small())
-        async with operator(grove, configuration=configuration, factories=FACTORIES):
-            await quiet()
-            assert grove.observer.opened
+        await quiet()
+        assert await grove.list("podcliques")
+        assert not await grove.list("pods")
+        asking.set()
+        await quiet()
+        assert len(await grove.list("pods")) == 6
+        translating.set()
+        await quiet()
+        assert grove.observer.opened
+
+
+def after(event: asyncio.Event, act: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    async def later(*given: Any) -> Any:
+        await event.wait()
+        return await act(*given)
+
+    return later
 
 
 async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() -> None:

@@ -286,9 +286,10 @@ class Dialects(Protocol):
         """In which of its scheduler's APIs a gang is to be written, as one CamelCase word.
 
         For a scheduler whose API differs between clusters. The answer is a condition of the gang, where `translate`
-        and `prepare_pod` find it with `dialect_of`, so that they agree in whichever process they run; a pod is made
-        once it is known, and released only once it is there. Called whenever the gang is looked at, also when it has a dialect: its pods, here those
-        that exist, are tied to that, so it is kept as long as it serves. May raise Refusal.
+        and `prepare_pod` find it with `dialect_of`, so that they agree in whichever process they run. A pod is made
+        once it is known, and released once it is there. Called whenever the gang is looked at, also when it has a
+        dialect: its pods, here those that exist, are tied to that, so it is kept as long as it serves. May raise
+        Refusal.
         """
         ...
 
