@@ -57,11 +57,12 @@ class Client:
 
     async def send(self, call: Call) -> Response:
         """The answer. Raises `ApiError` or `TransportError`, when sending again did not help."""
-        waits = Backoff(0.1, 5.0, chance=self.chance)
+        waits: Backoff | None = None
         while True:
             try:
                 return await self._send_once(call)
             except (ApiError, TransportError) as e:
+                waits = waits or Backoff(0.1, 5.0, chance=self.chance)
                 if waits.failures + 1 >= self._attempts or not _worth_another_try(e, call):
                     raise
                 log.debug("request is sent again", verb=call.verb, path=call.request.path, error=str(e))
@@ -96,12 +97,8 @@ class Client:
         started = asyncio.get_running_loop().time()
         code = "none"
         try:
-            async with asyncio.timeout(None) as wait:
-                self._deadlines.began(wait, started + self._timeout)
-                try:
-                    response = await self._transport.send(call.request)
-                finally:
-                    self._deadlines.over(wait)
+            with self._deadlines.until(started + self._timeout):
+                response = await self._transport.send(call.request)
             code = str(response.status)
             if response.status < 400:
                 self._window.answered(started)

@@ -221,7 +221,7 @@ class Collection(Generic[Obj]):
             raise
 
     async def _object(self, call: Call) -> Obj:
-        obj = self._decode(await self._send(call))
+        obj = self._decode((await self._client.send(call)).body)
         if self._cache is not None:
             self._cache.observe(obj)
         return obj

@@ -15,12 +15,12 @@ MOST_UNREAD = 1 << 20
 
 
 class Headers(Mapping[str, str]):
-    """By lower-case name. The lines are kept as they came, and read when somebody asks: mostly nobody does."""
+    """By lower-case name. What came is kept as it came, and read when somebody asks: mostly nobody does."""
 
-    __slots__ = ("_read", "lines")
+    __slots__ = ("_came", "_read")
 
-    def __init__(self) -> None:
-        self.lines: list[tuple[bytes, bytes]] = []
+    def __init__(self, came: Mapping[bytes, bytes]) -> None:
+        self._came = came
         self._read: dict[str, str] | None = None
 
     def __getitem__(self, name: str) -> str:
@@ -35,8 +35,11 @@ class Headers(Mapping[str, str]):
     @property
     def _by_name(self) -> dict[str, str]:
         if self._read is None:
-            self._read = {n.decode("latin-1").lower(): v.decode("latin-1") for n, v in self.lines}
+            self._read = {n.decode("latin-1").lower(): v.decode("latin-1") for n, v in self._came.items()}
         return self._read
+
+
+NO_HEADERS = Headers({})
 
 
 class Answer:
@@ -46,7 +49,7 @@ class Answer:
 
     def __init__(self) -> None:
         self.status = 0
-        self.headers = Headers()
+        self.headers = NO_HEADERS
         self.pieces: list[bytes] = []
         self.unread = 0
         self.complete = False
@@ -55,15 +58,19 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again."""
+    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again. `used_at`: when it was
+    made, or last given a request."""
 
     def __init__(self, on_idle: "Callable[[Connection], None]") -> None:
         loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = loop.create_future()
-        self.idle_since = loop.time()
+        self.used_at = loop.time()
         self._loop = loop
         self._on_idle = on_idle
         self._transport: asyncio.Transport | None = None
+        # Of the message that the parser is at. The parser fills it in C.
+        self._headers: dict[bytes, bytes] = {}
+        self.on_header = self._headers.__setitem__
         self._parser = httptools.HttpResponseParser(self)
         self._answer: Answer | None = None
         self._whole = False
@@ -142,21 +149,16 @@ class Connection(asyncio.Protocol):
     # What the parser calls.
 
     def on_message_begin(self) -> None:
+        self._headers.clear()
         if self._answer is None:
             self.abort()  # nothing was asked
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._answer is not None:
-            self._answer.headers.lines.append((name, value))
-
     def on_headers_complete(self) -> None:
         answer, status = self._answer, self._parser.get_status_code()
-        if answer is None:
-            return
-        if status < 200:  # the answer itself is still to come
-            answer.headers = Headers()
+        if answer is None or status < 200:  # the answer itself is still to come
             return
         answer.status = status
+        answer.headers = Headers(self._headers.copy())
         if not self._whole:
             _wake(answer)
 
@@ -184,7 +186,6 @@ class Connection(asyncio.Protocol):
             self._paused = False
             self._transport.resume_reading()
         if self._parser.should_keep_alive():
-            self.idle_since = self._loop.time()
             self._on_idle(self)
         else:
             self.close()

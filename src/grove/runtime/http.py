@@ -44,6 +44,7 @@ class HttpTransport:
             f"host: {server.netloc.rpartition('@')[2]}\r\naccept: application/json\r\n"
             f"accept-encoding: identity\r\nuser-agent: {_safe(user_agent)}\r\n"
         )
+        self._loop = asyncio.get_running_loop()
         self._open: set[Connection] = set()
         self._idle: deque[Connection] = deque()
         # Connections of an older generation are not used again.
@@ -69,43 +70,42 @@ class HttpTransport:
 
     async def _ask(self, request: Request, *, whole: bool) -> tuple[Connection, Answer]:
         """The answer, or its head if not `whole`. A 401 is answered with renewed credentials, once."""
-        authorization = await self._cluster.credentials.authorization()
-        connection, answer = await self._ask_as(authorization, request, whole)
-        if answer.status != 401:
-            return connection, answer
-        if not answer.complete:
-            connection.abort()
-        if await self._cluster.credentials.renew(authorization):
-            self._retire()
-        return await self._ask_as(await self._cluster.credentials.authorization(), request, whole)
-
-    async def _ask_as(
-        self, authorization: str | None, request: Request, whole: bool
-    ) -> tuple[Connection, Answer]:
-        content = self._bytes(authorization, request)
-        connection = self._idle_one() or await self._connect(request)
-        try:
-            answer = connection.begin(content, whole=whole)
-            await connection.wait(answer)
-        except OSError as e:
-            raise _broke(request, e) from e
-        return connection, answer
+        credentials, renewed = self._cluster.credentials, False
+        while True:
+            authorization = await credentials.authorization()
+            content = self._bytes(authorization, request)
+            connection = self._idle_one() or await self._connect(request)
+            try:
+                answer = connection.begin(content, whole=whole)
+                await connection.wait(answer)
+            except OSError as e:
+                raise _broke(request, e) from e
+            if answer.status != 401 or renewed:
+                return connection, answer
+            if not answer.complete:
+                connection.abort()
+            if await credentials.renew(authorization):
+                self._retire()
+            renewed = True
 
     def _bytes(self, authorization: str | None, request: Request) -> bytes:
-        target = self._prefix + _target(request.path, tuple(request.query.items()))
+        method, path, body = request.method, request.path, request.body
+        target = self._prefix + (path if _PLAIN(path) else quote(path, safe="/%"))
+        query = _query(tuple(request.query.items())) if request.query else ""
         lines = _lines(self._fixed_lines, authorization, tuple(request.headers.items()))
-        if request.body or request.method in ("POST", "PUT", "PATCH"):
-            lines += f"content-length: {len(request.body)}\r\n"
-        return f"{request.method} {target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + request.body
+        if body or method in ("POST", "PUT", "PATCH"):
+            lines += f"content-length: {len(body)}\r\n"
+        return f"{method} {target}{query} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + body
 
     def _idle_one(self) -> Connection | None:
-        """The one that was used last; those that were long idle are given up."""
-        now = asyncio.get_running_loop().time()
-        while self._idle and now - self._idle[0].idle_since > LONGEST_IDLE:
-            self._idle.popleft().close()
-        while self._idle:
-            connection = self._idle.pop()
+        """The one that was used last; those that nobody used for long are given up."""
+        idle, now = self._idle, self._loop.time()
+        while idle and now - idle[0].used_at > LONGEST_IDLE:
+            idle.popleft().close()
+        while idle:
+            connection = idle.pop()
             if connection.usable:
+                connection.used_at = now
                 return connection
         return None
 
@@ -121,7 +121,7 @@ class HttpTransport:
         name = self._cluster.tls_server_name or self._host
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
-                transport, connection = await asyncio.get_running_loop().create_connection(
+                transport, connection = await self._loop.create_connection(
                     lambda: Connection(keep),
                     self._host,
                     self._port,
@@ -192,10 +192,6 @@ def _query(items: tuple[tuple[str, str], ...]) -> str:
 
 
 _PLAIN = re.compile(r"[A-Za-z0-9/._~:@!$&'()*+,;=-]*").fullmatch
-
-
-def _target(path: str, query: tuple[tuple[str, str], ...]) -> str:
-    return (path if _PLAIN(path) else quote(path, safe="/%")) + (_query(query) if query else "")
 
 
 @lru_cache(maxsize=64)

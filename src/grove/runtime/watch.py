@@ -37,12 +37,8 @@ async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> Asy
         while True:
             seconds = idle_timeout()
             try:
-                async with asyncio.timeout(None) as wait:
-                    deadlines.began(wait, clock() + seconds)
-                    try:
-                        chunk = await anext(chunks, None)
-                    finally:
-                        deadlines.over(wait)
+                with deadlines.until(clock() + seconds):
+                    chunk = await anext(chunks, None)
             except TimeoutError as e:
                 raise IdleWatchError(f"the watch was silent for {seconds:g} s") from e
             if chunk is None:

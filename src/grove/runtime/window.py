@@ -64,7 +64,7 @@ class Window:
         self._best, self._marked = best, now
         if latency > 2.0 * best + 0.01:
             self._strained = True
-        elif self._in_flight >= self.limit / 2:  # a limit that is not used says nothing about a higher one
+        elif self._in_flight >= self._limit / 2:  # a limit that is not used says nothing about a higher one
             self._limit = min(self._limit + (1.0 / self._limit if self._strained else 0.5), self._most)
 
     def overloaded(self, started: float, retry_after: float | None) -> None:
@@ -78,7 +78,7 @@ class Window:
             self._closed_until = max(self._closed_until, now + min(retry_after, LONGEST_PAUSE))
 
     def _has_place(self) -> bool:
-        if self._in_flight >= self.limit:
+        if self._in_flight + 1 > self._limit:
             return False
         return not self._closed_until or asyncio.get_running_loop().time() >= self._closed_until
 
@@ -88,7 +88,7 @@ class Window:
             if not place.done():
                 self._in_flight += 1
                 place.set_result(None)
-        if self._waiting and self._reopening is None:
+        if self._waiting and self._closed_until and self._reopening is None:
             loop = asyncio.get_running_loop()
             if loop.time() < self._closed_until:
                 self._reopening = loop.call_at(self._closed_until, self._reopen)

@@ -12,12 +12,8 @@ pytestmark = pytest.mark.looptime
 async def wait(deadlines: Deadlines, seconds: float, lasts: float) -> float | None:
     """When it ran out; None when it did not."""
     try:
-        async with asyncio.timeout(None) as limit:
-            deadlines.began(limit, asyncio.get_running_loop().time() + seconds)
-            try:
-                await asyncio.sleep(lasts)
-            finally:
-                deadlines.over(limit)
+        with deadlines.until(asyncio.get_running_loop().time() + seconds):
+            await asyncio.sleep(lasts)
     except TimeoutError:
         return asyncio.get_running_loop().time()
     return None
@@ -50,3 +46,30 @@ async def test_a_cancelled_wait_is_cancelled_and_no_timeout() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_a_wait_that_runs_out_while_it_is_cancelled_is_cancelled() -> None:
+    async def slow_to_give_up() -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            await asyncio.sleep(100)
+
+    async def waits() -> None:
+        with Deadlines().until(asyncio.get_running_loop().time() + 5):
+            await slow_to_give_up()
+
+    waiting = asyncio.create_task(waits())
+    await asyncio.sleep(1)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def test_a_task_goes_on_after_a_wait_that_ran_out() -> None:
+    deadlines = Deadlines()
+    assert await wait(deadlines, 1, 100) is not None
+    assert await wait(deadlines, 5, 4) is None
+    task = asyncio.current_task()
+    assert task is not None
+    assert not task.cancelling()
