@@ -286,10 +286,10 @@ def _version(obj: Any) -> Version:
 def _unnoted(notify: Callable[..., None]) -> Callable[..., None]:
     """What those read who are told of a change is none of the business of whoever made it."""
 
-    def notifying(self: Cache[Any], change: Any) -> None:
+    def notifying(self: Cache[Any], *told: Any) -> None:
         token = _reads.set(None)
         try:
-            notify(self, change)
+            notify(self, *told)
         finally:
             _reads.reset(token)
 

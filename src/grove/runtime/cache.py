@@ -55,8 +55,9 @@ class Cache(Generic[Obj]):
         self._objects: dict[str, Obj] = {}
         self._names: dict[ObjectKey, str] = {}
         self._index_functions: dict[str, Index[Obj]] = {}
-        self._indexes: dict[str, dict[Hashable, dict[str, Obj]]] = {}
-        # What each object stands under, index by index, so that it need not be worked out again when that changes.
+        # The UIDs, in order, of what stands under a value.
+        self._indexes: dict[str, dict[Hashable, dict[str, None]]] = {}
+        # What each object stands under, index by index: mostly a change leaves it there.
         self._values: dict[str, list[_Values]] = {}
         self._ends: OrderedDict[str, tuple[int, float]] = OrderedDict()  # oldest first: version, when noted
         self._handlers: list[Handler[Obj]] = []
@@ -79,7 +80,7 @@ class Cache(Generic[Obj]):
 
     def by_index(self, index: str, value: Hashable) -> list[Obj]:
         found = self._indexes[index].get(value)
-        return list(found.values()) if found else []
+        return list(map(self._objects.__getitem__, found)) if found else []
 
     def add_index(self, name: str, function: Index[Obj]) -> None:
         """The same index may be added twice, by two readers who need it."""
@@ -93,13 +94,13 @@ class Cache(Generic[Obj]):
             values = tuple(function(obj))
             self._values[uid].append(values)
             for value in values:
-                buckets.setdefault(value, {})[uid] = obj
+                buckets.setdefault(value, {})[uid] = None
 
     def subscribe(self, handler: Handler[Obj]) -> None:
         """Calls the handler for each object there is, and then for every change."""
         self._handlers.append(handler)
         for obj in self:
-            _tell((handler,), Change(None, obj))
+            self._notify(Change(None, obj), (handler,))
 
     def observe(self, obj: Obj) -> None:
         """Takes in a state of an object, from the watch or from the answer to a read or write."""
@@ -107,19 +108,24 @@ class Cache(Generic[Obj]):
         known = self._objects.get(uid)
         if known is not None:
             if version > version_of(known):
-                self._put(uid, obj, known)
+                self._put(uid, obj)
+                self._notify(Change(known, obj))
             return
         end = self._ends.get(uid)
         if end is not None and version <= end[0]:
             return
-        namesake = self.get(key_of(obj))
+        key = key_of(obj)
+        namesake = self.get(key)
         if namesake is not None:
             # Of two objects with one name the older is gone: its end was before the start of the newer.
             if version <= version_of(namesake):
                 self._remember_end(uid, version_of(namesake))
                 return
             self.forget(uid_of(namesake), version)
-        self._put(uid, obj, None)
+        self._put(uid, obj)
+        self._names[key] = uid
+        self._ends.pop(uid, None)
+        self._notify(Change(None, obj))
 
     def forget(self, uid: str, version: int | None = None) -> None:
         """The object is gone, or no longer selected, as of this resourceVersion. Without one: it is gone for good."""
@@ -131,7 +137,7 @@ class Cache(Generic[Obj]):
         if known is not None:
             del self._objects[uid]
             del self._names[key_of(known)]
-            self._take_out(uid, self._values.pop(uid), [()] * len(self._indexes))
+            self._move(uid, self._values.pop(uid), [()] * len(self._indexes))
             self._notify(Change(known, None))
 
     def retain(self, uids: Collection[str], version: int) -> None:
@@ -139,32 +145,32 @@ class Cache(Generic[Obj]):
         for uid in [uid for uid in self._objects if uid not in uids]:
             self.forget(uid, version)
 
-    def _put(self, uid: str, obj: Obj, known: Obj | None) -> None:
+    def _put(self, uid: str, obj: Obj) -> None:
         # First: if an index function raises, nothing has changed.
         new = [tuple(function(obj)) for function in self._index_functions.values()]
         old = self._values.get(uid)
         self._objects[uid] = obj
-        self._names[key_of(obj)] = uid
-        self._ends.pop(uid, None)
-        self._values[uid] = new
-        if old is not None and old != new:
-            self._take_out(uid, old, new)
-        for buckets, values in zip(self._indexes.values(), new, strict=True):
-            for value in values:
-                buckets.setdefault(value, {})[uid] = obj
-        self._notify(Change(known, obj))
+        if old != new:
+            self._values[uid] = new
+            self._move(uid, old or [()] * len(new), new)
 
-    def _take_out(self, uid: str, old: "list[_Values]", new: "list[_Values]") -> None:
-        """Of the places where an object stood and no longer stands."""
+    def _move(self, uid: str, old: "list[_Values]", new: "list[_Values]") -> None:
+        """From the places where an object stood to those where it stands now."""
         for buckets, before, after in zip(self._indexes.values(), old, new, strict=True):
+            for value in after:
+                buckets.setdefault(value, {})[uid] = None
             for value in set(before).difference(after):
                 bucket = buckets[value]
                 del bucket[uid]
                 if not bucket:
                     del buckets[value]
 
-    def _notify(self, change: Change[Obj]) -> None:
-        _tell(self._handlers, change)
+    def _notify(self, change: Change[Obj], handlers: Iterable[Handler[Obj]] = ()) -> None:
+        for handler in handlers or self._handlers:
+            try:
+                handler(change)
+            except Exception:
+                log.exception("a handler failed on a change", key=str(key_of(change.object)))
 
     def _remember_end(self, uid: str, version: int) -> None:
         # Real time, not the loop's: it bounds memory alone, and no result depends on it.
@@ -180,11 +186,3 @@ ENDS_KEPT_FOR = 600.0
 _FOR_GOOD = 1 << 63
 
 _Values = tuple[Hashable, ...]
-
-
-def _tell(handlers: Iterable[Handler[Obj]], change: Change[Obj]) -> None:
-    for handler in handlers:
-        try:
-            handler(change)
-        except Exception:
-            log.exception("a handler failed on a change", key=str(key_of(change.object)))

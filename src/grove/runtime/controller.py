@@ -109,7 +109,8 @@ class Controller(Generic[K]):
                 self.queue.done(key)
 
     async def _reconcile_one(self, key: K) -> None:
-        started = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        started = clock()
         result = "cancelled"
         try:
             again = await self._reconcile(key)
@@ -131,9 +132,9 @@ class Controller(Generic[K]):
             if again is not None:
                 self.queue.add_after(key, again)
         finally:
-            if result != "conflict":
+            if self._outrun and result != "conflict":
                 self._outrun.discard(key)
-            self._metrics.reconciled(self.name, result, asyncio.get_running_loop().time() - started)
+            self._metrics.reconciled(self.name, result, clock() - started)
 
 
 def _report(error: Exception) -> None:

@@ -105,7 +105,12 @@ class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
 
 
 def key_of(obj: KubeObject) -> ObjectKey:
-    return ObjectKey(obj.metadata.namespace or "", obj.metadata.name or "")
+    meta = obj.metadata
+    return _new(ObjectKey, (meta.namespace or "", meta.name or ""))
+
+
+# What `ObjectKey(...)` comes down to, without the step in between: keys are made all the time.
+_new = tuple.__new__
 
 
 def uid_of(obj: KubeObject) -> str:
