@@ -25,7 +25,14 @@ from grove.api.meta import Condition, ConditionStatus
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
-from grove.controllers.changes import completes_anew, described_anew, placed_anew, pod_moved, steers
+from grove.controllers.changes import (
+    completes_anew,
+    described_anew,
+    placed_anew,
+    pod_moved,
+    pod_moved_on,
+    steers,
+)
 from grove.controllers.statuses import GATHER_ON_THE_WAY, Reports
 from grove.controllers.world import GangWorld, label, stood_in_for
 from grove.plan.gang_init import GangInit, plan_init
@@ -38,7 +45,7 @@ from grove.runtime.in_hand import foreseen
 from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
-from grove.schedulers.backend import Observation
+from grove.schedulers.backend import HeedsGates, Observation, faculty
 
 
 class GangController:
@@ -130,15 +137,24 @@ class GangController:
         return reported.look_again
 
     def _tells(self, change: Change[Pod]) -> bool:
-        """As `pod_moved`, without the pods that come to a gang which lacks others still and has a report to come."""
-        pod = change.new
-        if change.old is not None or pod is None or self._cliques is None:
-            return pod_moved(change)
-        key = next(iter(_of_pod(pod)), None)
-        gang = self._world.gangs.cache.get(key) if key is not None else None
-        if key is None or gang is None or gang.status is not None:
+        """Whether it can change a gang. Neither a pod that comes while others are missing and a report is to come can,
+        nor one that merely lost its gate, unless the backend heeds that."""
+        if not pod_moved(change):
+            return False
+        pod = change.object
+        gang = self._world.gangs.cache.get(_gang_of(pod))
+        if gang is None or change.new is None:
             return True
-        return len(self._world.pods.cache.by_index("gang", key)) >= self._size(gang, self._cliques)
+        if change.old is not None:
+            return pod_moved_on(change) or self._heeds_gates(gang)
+        if gang.status is not None or self._cliques is None:
+            return True
+        return len(self._world.pods.cache.by_index("gang", key_of(gang))) >= self._size(gang, self._cliques)
+
+    def _heeds_gates(self, gang: PodGang) -> bool:
+        backend = self._backends.here(gang)
+        heeding = faculty(backend, HeedsGates) if backend is not None else None
+        return heeding is not None and heeding.heeds_gates
 
     def _size(self, gang: PodGang, informer: Informer[PodClique]) -> int:
         """How many pods it has at least when it is complete."""
@@ -257,8 +273,12 @@ def _all(pods: dict[str, list[Pod]]) -> list[Pod]:
     return [p for group in pods.values() for p in group]
 
 
+def _gang_of(pod: Pod) -> ObjectKey:
+    return ObjectKey(pod.metadata.namespace or "", label(pod, labels.POD_GANG))
+
+
 def _of_pod(pod: Pod) -> list[ObjectKey]:
-    return [ObjectKey(pod.metadata.namespace or "", name)] if (name := label(pod, labels.POD_GANG)) else []
+    return [_gang_of(pod)] if label(pod, labels.POD_GANG) else []
 
 
 def _of_clique(clique: PodClique) -> list[ObjectKey]:

@@ -281,6 +281,12 @@ class PinsPriority(Protocol):
 
 
 @runtime_checkable
+class HeedsGates(Protocol):
+    heeds_gates: bool
+    """Whether what a gang is translated into depends on which of its pods have lost their gates."""
+
+
+@runtime_checkable
 class Dialects(Protocol):
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
         """In which of its scheduler's APIs a gang is to be written, as one CamelCase word.

@@ -100,6 +100,7 @@ class Koordinator:
     gate = Gate.KOORDINATOR
     kinds: Sequence[ObjectKind] = (POD_GROUPS, POD_GROUPS_OF_KOORDINATOR)
     pins_priority = True
+    heeds_gates = True
     offers = (
         Offer(
             "koordinator",
