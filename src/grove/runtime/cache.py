@@ -159,7 +159,7 @@ class Cache(Generic[Obj]):
         for buckets, before, after in zip(self._indexes.values(), old, new, strict=True):
             for value in after:
                 buckets.setdefault(value, {})[uid] = None
-            for value in set(before).difference(after):
+            for value in set(before).difference(after) if before else ():
                 bucket = buckets[value]
                 del bucket[uid]
                 if not bucket:

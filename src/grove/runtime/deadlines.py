@@ -14,6 +14,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._waits: dict[_Wait, None] = {}  # in order: which runs out first is not left to chance
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._looks_at = 0.0
 
@@ -21,7 +22,9 @@ class Deadlines:
         """`end` is a time by the clock of the loop."""
         if self._timer is None or end < self._looks_at:
             self._look_at(end)
-        return _Wait(self._waits, end)
+        task = asyncio.current_task(self._loop)
+        assert task is not None, "only a task can wait"
+        return _Wait(self._waits, task, end)
 
     def _look(self) -> None:
         self._timer = None
@@ -34,16 +37,15 @@ class Deadlines:
     def _look_at(self, when: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_at(when, self._look)
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_at(when, self._look)
         self._looks_at = when
 
 
 class _Wait:
     __slots__ = ("_all", "_cancelled_before", "_ran_out", "_task", "end")
 
-    def __init__(self, others: "dict[_Wait, None]", end: float) -> None:
-        task = asyncio.current_task()
-        assert task is not None, "only a task can wait"
+    def __init__(self, others: "dict[_Wait, None]", task: "asyncio.Task[object]", end: float) -> None:
         self.end = end
         self._all = others
         self._task = task

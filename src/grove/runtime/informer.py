@@ -11,7 +11,6 @@ the reading.
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import aclosing
 from typing import Generic, NoReturn
 
 import msgspec
@@ -24,7 +23,7 @@ from grove.runtime.client import Client
 from grove.runtime.collection import PAGE, Collection, Decode
 from grove.runtime.errors import ApiError, BadRequest, Gone, Invalid, RequestError
 from grove.runtime.objects import Obj, PartialObject, ResourceType, key_of, parse_version, uid_of, version_of
-from grove.runtime.watch import IdleWatchError, WatchEvent, watch_events
+from grove.runtime.watch import IdleWatchError, WatchEvent, follow
 
 log = structlog.get_logger(__name__)
 
@@ -149,9 +148,12 @@ class Informer(Generic[Obj]):
         seen: set[str] | None = set() if initial else None
         if not initial:
             self.trouble = None
-        async with aclosing(watch_events(stream, lambda: self._patience(seen))) as events:
-            async for event in events:
-                seen = self._take(event, seen)
+
+        def take(event: WatchEvent) -> None:
+            nonlocal seen
+            seen = self._take(event, seen)
+
+        await follow(stream, take, lambda: self._patience(seen))
 
     def _patience(self, seen: set[str] | None) -> float:
         """How long a connection may be silent. While a first state is streamed, there is no reason for silence."""
@@ -206,8 +208,8 @@ class Informer(Generic[Obj]):
 
     def _advance(self, version: int, seen: set[str] | None) -> None:
         """The next watch begins here. A first state that is only half here is no place to begin from."""
-        if seen is None:
-            self._position = max(self._position or 0, version)
+        if seen is None and version > (self._position or 0):
+            self._position = version
 
     def _is_complete(self, seen: set[str], version: int) -> None:
         self.cache.retain(seen, version)

@@ -64,7 +64,8 @@ class Queue(Generic[K]):
 
     def succeeded(self, key: K) -> None:
         """The work on the key succeeded: the next failure counts as the first."""
-        self._failures.pop(key, None)
+        if self._failures:
+            self._failures.pop(key, None)
 
     async def get(self) -> K | None:
         """The next key, or None when the queue is closed. Keys that wait at that moment are not handed out."""

@@ -53,10 +53,10 @@ class Source(Generic[Obj, K]):
 
     def concerned(self, change: Change[Obj]) -> list[K]:
         """The keys, can the change matter to them or not: each once, in an order that does not depend on chance."""
-        found: list[K] = []
-        for state in (change.old, change.new):
-            if state is not None:
-                found += self.keys(state)
+        old, new = change.old, change.new
+        before = list(self.keys(old)) if old is not None else []
+        after = list(self.keys(new)) if new is not None else []
+        found = after if before == after else before + after
         return found if len(found) < 2 else list(dict.fromkeys(found))
 
 

@@ -5,8 +5,7 @@ the type is read here; the object stays bytes for the caller to decode, once, in
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable
 
 import msgspec
 
@@ -15,7 +14,7 @@ from grove.runtime.errors import RequestError, Status, TransportError, error_fro
 from grove.runtime.transport import Stream
 
 
-class WatchEvent(NamedTuple):
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """`type` is ADDED, MODIFIED, DELETED or BOOKMARK. `body` is a copy of its own, so that `msgspec.Raw` fields
     decoded from it keep alive these bytes and nothing else."""
 
@@ -23,8 +22,10 @@ class WatchEvent(NamedTuple):
     body: bytes
 
 
-async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> AsyncGenerator[WatchEvent, None]:
-    """The events of one connection, until the server ends it; closes the stream.
+async def follow(
+    stream: Stream, take: Callable[[WatchEvent], None], idle_timeout: Callable[[], float]
+) -> None:
+    """Takes in the events of one connection, until the server ends it; closes the stream.
 
     Raises the `ApiError` that the server sends inside the stream (`Gone` for an expired version), and `TransportError`
     when the connection breaks or is silent for `idle_timeout` seconds, asked before each wait: it may be half-open,
@@ -50,7 +51,7 @@ async def watch_events(stream: Stream, idle_timeout: Callable[[], float]) -> Asy
                 event = split_event(line)
                 if event.type == "ERROR":
                     raise _error(event.body)
-                yield event
+                take(event)
     finally:
         await stream.close()
 
@@ -72,15 +73,14 @@ class LineBuffer:
     def __init__(self) -> None:
         self._begun: list[bytes] = []
 
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that this chunk completes, without line ends, without empty ones."""
-        first, *rest = chunk.split(b"\n")
-        self._begun.append(first)
-        for piece in rest:
-            line = b"".join(self._begun).strip()
-            self._begun = [piece]
-            if line:
-                yield line
+        self._begun.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        *lines, rest = b"".join(self._begun).split(b"\n")
+        self._begun = [rest] if rest else []
+        return [line for line in map(bytes.strip, lines) if line]
 
 
 class _Envelope(msgspec.Struct):
