@@ -190,8 +190,8 @@ class Time(_Instant):
     __slots__ = ()
 
     @classmethod
-    def at(cls, when: datetime) -> Self:
-        return cls(_utc(when).isoformat(timespec="seconds") + "Z")
+    def at(cls, when: datetime) -> "Time":
+        return _second(_utc(when).replace(microsecond=0))
 
 
 class MicroTime(_Instant):
@@ -202,6 +202,12 @@ class MicroTime(_Instant):
     @classmethod
     def at(cls, when: datetime) -> Self:
         return cls(_utc(when).isoformat(timespec="microseconds") + "Z")
+
+
+@lru_cache(maxsize=16)
+def _second(when: datetime) -> Time:
+    """Much is written within one second."""
+    return Time(when.isoformat() + "Z")
 
 
 def _utc(when: datetime) -> datetime:
@@ -236,8 +242,8 @@ def _read(kind: type, text: str) -> object:
 
 def encode_hook(value: object) -> object:
     """For msgspec: writes a scalar as the text that it was read from."""
+    if isinstance(value, (_Instant, Duration)):
+        return str(value)
     if isinstance(value, Quantity):
         return value.written
-    if isinstance(value, Duration | _Instant):
-        return str(value)
     raise NotImplementedError(f"cannot write {type(value).__name__} as JSON")

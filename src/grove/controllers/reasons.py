@@ -1,7 +1,8 @@
 """Why a set does not run, for its condition Running: what `grove explain` would say, without the events.
 
 The reason of each replica is kept, and worked out anew only when an object of that replica changed, and then not at
-once: `LOOK_EVERY` seconds are to pass between two looks at a set that is not complete.
+once: `LOOK_EVERY` seconds are to pass between two looks at a set that is not complete, and a little more for each of
+its replicas, so that looking takes no larger share of the time where there are many.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from grove.runtime.informer import Informer
 from grove.runtime.objects import ObjectKey, key_of, uid_of
 
 LOOK_EVERY = 10.0
+LOOK_PER_REPLICA = 0.02
 # A timer may be early by the clock's resolution.
 RESOLUTION = 0.001
 
@@ -37,7 +39,10 @@ class Reasons:
     def until_look(self, pcs: PodCliqueSet) -> float:
         """Seconds until the set may be looked at again."""
         looked = self._looked.get(uid_of(pcs))
-        left = looked + LOOK_EVERY - asyncio.get_running_loop().time() if looked is not None else 0.0
+        if looked is None:
+            return 0.0
+        pause = LOOK_EVERY + LOOK_PER_REPLICA * pcs.spec.replicas
+        left = looked + pause - asyncio.get_running_loop().time()
         return left if left > RESOLUTION else 0.0
 
     def look(self, pcs: PodCliqueSet, replicas: int) -> Finding:

@@ -58,7 +58,7 @@ def plan_gates(
 
 
 def has_gate(pod: Pod, gate: str) -> bool:
-    return any(g.name == gate for g in pod.spec.scheduling_gates)
+    return gate in [g.name for g in pod.spec.scheduling_gates]
 
 
 def _closed(gang: PodGang | None, base: PodGang | None) -> str:

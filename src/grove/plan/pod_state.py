@@ -83,7 +83,7 @@ def _says(pod: Pod, kind: str, status: str) -> bool:
 
 
 def _failed(containers: Sequence[ContainerStatus]) -> bool:
-    return any(
+    return bool(containers) and any(
         c.last_state is not None
         and c.last_state.terminated is not None
         and c.last_state.terminated.exit_code != 0

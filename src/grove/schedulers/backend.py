@@ -311,10 +311,11 @@ def with_dialect(gang: PodGang, dialect: str) -> PodGang:
     if dialect_of(gang) == dialect:
         return gang
     status = gang.status or PodGangStatus(phase="Pending")
-    said = put(
-        status.conditions, ConditionType.DIALECT, "True", dialect, "", datetime.min.replace(tzinfo=UTC)
-    )
+    said = put(status.conditions, ConditionType.DIALECT, "True", dialect, "", _NO_TIME)
     return replace(gang, status=replace(status, conditions=said))
+
+
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 @runtime_checkable
