@@ -17,6 +17,7 @@ from grove.runtime.errors import Gone, NotFound, StatusDetails, TransportError, 
 from grove.runtime.in_hand import foreseen
 from grove.runtime.objects import Obj, ObjectKey, ResourceType
 from grove.runtime.requests import Call, DeleteOptions, Preconditions, Propagation
+from grove.runtime.transport import Response
 
 # How many objects a list asks for at a time.
 PAGE = 500
@@ -106,8 +107,9 @@ class Collection(Generic[Obj]):
             generate_name=generate_name,
             field_manager=self._client.field_manager,
         )
+        answer = await self._client.send(call)
         with foreseen():
-            return await self._object(call)
+            return self._taken_in(answer)
 
     async def update(self, key: ObjectKey, body: bytes, *, subresource: str = "") -> Obj:
         """Replaces the object. With `metadata.resourceVersion` in the body, only the version that was read."""
@@ -214,14 +216,18 @@ class Collection(Generic[Obj]):
     async def _changed(self, call: Call) -> Obj:
         """The answer to a change of an object that was read. The server names what it does not find."""
         try:
-            return await self._object(call)
+            answer = await self._client.send(call)
         except NotFound as e:
             if e.status.details is not None and e.status.details.name:
                 raise Vanished(e.status, e.what) from e
             raise
+        return self._taken_in(answer)
 
     async def _object(self, call: Call) -> Obj:
-        obj = self._decode((await self._client.send(call)).body)
+        return self._taken_in(await self._client.send(call))
+
+    def _taken_in(self, answer: Response) -> Obj:
+        obj = self._decode(answer.body)
         if self._cache is not None:
             self._cache.observe(obj)
         return obj

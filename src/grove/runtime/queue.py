@@ -83,7 +83,7 @@ class Queue(Generic[K]):
         key = self._ready.popleft()
         self._waiting.discard(key)
         self._in_work.add(key)
-        if timer := self._timers.pop(key, None):
+        if self._timers and (timer := self._timers.pop(key, None)):
             timer.cancel()
         return key
 
@@ -107,7 +107,8 @@ class Queue(Generic[K]):
 
     def _make_ready(self, key: K) -> None:
         self._ready.append(key)
-        self._wake_one()
+        if self._getters:
+            self._wake_one()
 
     def _wake_one(self) -> None:
         while self._getters:
