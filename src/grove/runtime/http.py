@@ -25,8 +25,8 @@ CONNECT_TIMEOUT = 10.0
 # How long `close` waits for the goodbyes of TLS.
 CLOSE_TIMEOUT = 2.0
 # A stream that is busy hands out what came in this time together. Most events of a watch are echoes of our own writes:
-# told one by one, each costs as much as a request, and those that overtake the answer wake a controller for nothing.
-# Nobody sees so short a delay, which is about what a server takes to answer a write.
+# told one by one, each costs nearly as much as a request, and those that overtake the answer wake a controller for
+# nothing. Nobody sees so short a delay, which is about what a server takes to answer a write.
 GATHER = 0.005
 
 

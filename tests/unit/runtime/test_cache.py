@@ -145,6 +145,25 @@ def test_indexes_follow_every_change(cache: Cache[PartialObject]) -> None:
     assert cache.by_index("label", "z") == []
 
 
+def test_an_index_gives_the_newest_state_in_the_old_order_when_a_change_moves_nothing(
+    cache: Cache[PartialObject],
+) -> None:
+    for version, name in enumerate(("a", "b", "a"), start=1):
+        cache.observe(Pod(name, version, more={"labels": {"k": "x"}}).read)
+    assert [o.metadata.resource_version for o in cache.by_index("label", "x")] == ["3", "2"]
+
+
+def test_an_object_that_cannot_be_indexed_changes_nothing() -> None:
+    cache: Cache[PartialObject] = Cache({"label": lambda o: [o.metadata.labels["k"]]})
+    cache.observe(Pod("a", 1, more={"labels": {"k": "x"}}).read)
+    for name in ("a", "b"):
+        with pytest.raises(KeyError):
+            cache.observe(Pod(name, 2).read)
+    assert names(cache) == {"a": "1"}
+    assert cache.get(ObjectKey("default", "b")) is None
+    assert [o.metadata.resource_version for o in cache.by_index("label", "x")] == ["1"]
+
+
 def test_a_late_subscriber_is_told_what_there_is(cache: Cache[PartialObject]) -> None:
     cache.observe(Pod("a", 1).read)
     seen: list[Change[PartialObject]] = []
