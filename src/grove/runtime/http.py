@@ -17,12 +17,13 @@ from urllib.parse import quote, urlencode, urlsplit
 from grove.runtime.connection import Answer, Connection
 from grove.runtime.errors import TransportError
 from grove.runtime.kubeconfig import Cluster
+from grove.runtime.tls import Tls
 from grove.runtime.transport import Request, Response
 
 # Servers and balancers close connections that are idle for longer, some without a word.
 LONGEST_IDLE = 60.0
 CONNECT_TIMEOUT = 10.0
-# How long `close` waits for the goodbyes of TLS.
+# How long `close` waits for what is still to be sent.
 CLOSE_TIMEOUT = 2.0
 # A stream that is busy hands out what came in this time together. Most events of a watch are echoes of our own writes:
 # told one by one, each costs nearly as much as a request, and those that overtake the answer wake a controller for
@@ -118,25 +119,33 @@ class HttpTransport:
             else:
                 connection.close()
 
-        name = self._cluster.tls_server_name or self._host
+        connection = Connection(keep)
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
-                transport, connection = await self._loop.create_connection(
-                    lambda: Connection(keep),
-                    self._host,
-                    self._port,
-                    ssl=self._tls,
-                    server_hostname=name if self._tls else None,
-                )
+                made = await self._open_socket(connection)
         except TimeoutError as e:
             why = f"no connection to {self._host}:{self._port} within {CONNECT_TIMEOUT:g} s"
             raise _cannot_connect(request, why) from e
         except OSError as e:  # also of TLS
             raise _cannot_connect(request, str(e) or type(e).__name__) from e
-        _keep_alive(transport.get_extra_info("socket"))
+        _keep_alive(made)
         self._open.add(connection)
         connection.lost.add_done_callback(lambda _: self._open.discard(connection))
         return connection
+
+    async def _open_socket(self, connection: Connection) -> socket.socket:
+        """With TLS, if the server has it."""
+        name, context = self._cluster.tls_server_name or self._host, self._tls
+        tls = Tls(context, name, connection) if context is not None else None
+        transport, _ = await self._loop.create_connection(lambda: tls or connection, self._host, self._port)
+        if tls is not None:
+            try:
+                await tls.ready
+            except BaseException:
+                transport.abort()
+                raise
+        found: socket.socket = transport.get_extra_info("socket")
+        return found
 
     def _retire(self) -> None:
         """No connection that is open now is used for another request."""
