@@ -166,13 +166,12 @@ class HttpStream:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         answer, clock = self._answer, asyncio.get_running_loop().time
-        told = float("-inf")
         while True:
             if answer.pieces:
-                if (left := told + GATHER - clock()) > 0:
-                    await asyncio.sleep(left)
                 told = clock()
                 yield self._connection.take(answer)
+                if (left := told + GATHER - clock()) > 0:
+                    await asyncio.sleep(left)
             elif answer.complete:
                 return
             else:
@@ -180,6 +179,9 @@ class HttpStream:
                     await self._connection.wait(answer)
                 except OSError as e:
                     raise _broke(self._request, e) from e
+                # Answers to our own writes that came in the same turn of the loop are taken in first: then the news
+                # here is known, and wakes nobody who brought it about himself.
+                await asyncio.sleep(0)
 
     async def close(self) -> None:
         if not self._answer.complete:

@@ -44,9 +44,6 @@ async def follow(
                 raise IdleWatchError(f"the watch was silent for {seconds:g} s") from e
             if chunk is None:
                 return
-            # Answers to our own writes that came in the same turn of the loop are taken in first: then the news here
-            # is known, and wakes nobody who brought it about himself.
-            await asyncio.sleep(0)
             for line in lines.feed(chunk):
                 event = split_event(line)
                 if event.type == "ERROR":
