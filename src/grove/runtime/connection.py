@@ -108,19 +108,10 @@ class Connection(asyncio.Protocol):
         found = b"".join(answer.pieces)
         answer.pieces.clear()
         answer.unread = 0
-        self.resume()
-        return found
-
-    def pause(self) -> None:
-        """Leaves what comes in the socket."""
-        if not self._paused and self._transport is not None:
-            self._paused = True
-            self._transport.pause_reading()
-
-    def resume(self) -> None:
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
+        return found
 
     def close(self) -> None:
         if self._transport is not None:
@@ -179,8 +170,9 @@ class Connection(asyncio.Protocol):
         if self._whole:
             return
         answer.unread += len(piece)
-        if answer.unread >= MOST_UNREAD:
-            self.pause()
+        if answer.unread >= MOST_UNREAD and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
         _wake(answer)
 
     def on_message_complete(self) -> None:
@@ -190,7 +182,9 @@ class Connection(asyncio.Protocol):
         answer.complete = True
         self._answer = None
         _wake(answer)
-        self.resume()
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
         if self._parser.should_keep_alive():
             self._on_idle(self)
         else:

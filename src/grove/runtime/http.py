@@ -26,11 +26,10 @@ CONNECT_TIMEOUT = 10.0
 # How long `close` waits for what is still to be sent.
 CLOSE_TIMEOUT = 2.0
 # A stream that is busy hands out what came in this time together. Most events of a watch are echoes of our own writes:
-# told one by one, each costs as much as a request, and those that overtake the answer wake a controller for nothing.
-# Nobody sees so short a delay: what an operator does itself it knows from the answers to its writes.
-GATHER = 0.05
-# As much as one read brings at least. Where there is more, such as a first state, it is read as fast as it comes.
-TRICKLE = 1 << 15
+# told one by one, each costs nearly as much as a request, and those that overtake the answer wake a controller for
+# nothing. Nobody sees so short a delay, which is about what a server takes to answer a write. Longer, and of pods that
+# are all deleted at once the first would have been replaced, alone, before the others are known to be gone.
+GATHER = 0.005
 
 
 class HttpTransport:
@@ -157,7 +156,7 @@ class HttpTransport:
 
 
 class HttpStream:
-    """An answer in pieces: the first after a quiet time as it comes, others as all that came within `GATHER`."""
+    """An answer in pieces. The first after a quiet time comes as it is, others as all that came within `GATHER`."""
 
     def __init__(self, request: Request, connection: Connection, answer: Answer) -> None:
         self.status = answer.status
@@ -170,10 +169,10 @@ class HttpStream:
         answer, clock = self._answer, asyncio.get_running_loop().time
         while True:
             if answer.pieces:
-                told, piece = clock(), self._connection.take(answer)
-                yield piece
-                if len(piece) < TRICKLE and (left := told + GATHER - clock()) > 0:
-                    await self._gather(left)
+                told = clock()
+                yield self._connection.take(answer)
+                if (left := told + GATHER - clock()) > 0:
+                    await asyncio.sleep(left)
             elif answer.complete:
                 return
             else:
@@ -184,12 +183,6 @@ class HttpStream:
                 # Answers to our own writes that came in the same turn of the loop are taken in first: then the news
                 # here is known, and wakes nobody who brought it about himself.
                 await asyncio.sleep(0)
-
-    async def _gather(self, seconds: float) -> None:
-        """What comes is left in the socket meanwhile, and read in one go."""
-        self._connection.pause()
-        await asyncio.sleep(seconds)
-        self._connection.resume()
 
     async def close(self) -> None:
         if not self._answer.complete:

@@ -9,7 +9,7 @@ import pytest
 from grove.runtime.connection import MOST_UNREAD, Connection
 from grove.runtime.credentials import FixedToken
 from grove.runtime.errors import TransportError
-from grove.runtime.http import GATHER, TRICKLE, HttpStream, HttpTransport
+from grove.runtime.http import GATHER, HttpStream, HttpTransport
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.transport import Request
 
@@ -188,28 +188,10 @@ async def test_a_slow_reader_of_a_stream_holds_the_server_back_and_loses_nothing
 
 
 class _Deaf(asyncio.Transport):
-    """Takes whatever is written, and keeps what comes while reading is paused."""
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__()
-        self._connection = connection
-        self._kept: list[bytes] | None = None
+    """Takes whatever is written."""
 
     def write(self, data: object) -> None:
         pass
-
-    def come(self, data: bytes) -> None:
-        if self._kept is None:
-            self._connection.data_received(data)
-        else:
-            self._kept.append(data)
-
-    def pause_reading(self) -> None:
-        self._kept = []
-
-    def resume_reading(self) -> None:
-        kept, self._kept = self._kept or [], None
-        asyncio.get_running_loop().call_soon(self._connection.data_received, b"".join(kept))
 
 
 class Talk:
@@ -217,14 +199,13 @@ class Talk:
 
     def __init__(self) -> None:
         self._connection = Connection(lambda _: None)
-        self._transport = _Deaf(self._connection)
-        self._connection.connection_made(self._transport)
+        self._connection.connection_made(_Deaf())
         answer = self._connection.begin(b"", whole=False)
         self._connection.data_received(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
         self.pieces = HttpStream(GET, self._connection, answer).chunks()
 
     def say(self, piece: bytes) -> None:
-        self._transport.come(b"%x\r\n%b\r\n" % (len(piece), piece))
+        self._connection.data_received(b"%x\r\n%b\r\n" % (len(piece), piece))
 
     def break_off(self) -> None:
         self._connection.connection_lost(ConnectionError("cable"))
@@ -238,21 +219,11 @@ async def test_a_stream_tells_at_once_after_a_quiet_time_and_gathers_while_it_is
         talk.say(b"a")
         assert await anext(talk.pieces) == b"a"
         assert loop.time() == begun
-        loop.call_later(GATHER / 3, talk.say, b"b")
+        talk.say(b"b")
         loop.call_later(GATHER / 2, talk.say, b"c")
         assert await anext(talk.pieces) == b"bc"
         assert loop.time() - begun == pytest.approx(GATHER)
         await asyncio.sleep(1)
-
-
-@pytest.mark.looptime
-async def test_a_stream_that_brings_much_is_read_as_fast_as_it_comes() -> None:
-    loop, talk = asyncio.get_running_loop(), Talk()
-    begun, much = loop.time(), b"x" * TRICKLE
-    for _ in range(3):
-        talk.say(much)
-        assert await anext(talk.pieces) == much
-    assert loop.time() == begun
 
 
 @pytest.mark.looptime
