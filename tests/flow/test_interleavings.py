@@ -233,7 +233,7 @@ pods/s-0-b-0
 services/s-0"""
     async with laboratory(monkeypatch, at_once=()) as lab:
         await lab.grove.apply(a_set(clique("a"), clique("b")))
-        agree(await lab.every_order(opened=2), expected, states=150)
+        agree(await lab.every_order(opened=2), expected, states=350)
 
 
 async def test_a_pod_is_deleted_at_any_moment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from grove.api import labels
+from grove.api import PodGang, labels
+from grove.api.pods import Pod
 from grove.runtime.transport import Request, Response, Transport
+from grove.schedulers.backend import Served
+from grove.schedulers.kube import Kubernetes
 from tests.flow.operating import Grove, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
@@ -452,6 +456,29 @@ async def test_an_operator_that_never_saw_a_set_valid_leaves_what_it_has_alone()
             await grove.call("DELETE", f"{PODS}/{victim}")
             await grove.settle()
             assert set(await grove.list("pods")) == before
+
+
+async def test_a_gang_that_lost_its_status_is_judged_by_all_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by each of its cliques, when it asks in which dialect to make pods."""
+    judged_by: list[int] = []
+    dialect = Kubernetes.dialect
+
+    def noted(self: Kubernetes, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        judged_by.append(len(pods))
+        return dialect(self, gang, pods, served)
+
+    async with cluster_with_crds() as grove:
+        async with operator(grove):
+            await up(grove, "disaggregated")
+            before = await grove.list("pods")
+        path = "/apis/scheduler.grove.io/v1alpha1/namespaces/default/podgangs/llama-0/status"
+        await grove.call("PATCH", path, {"status": None})
+        monkeypatch.setattr(Kubernetes, "dialect", noted)
+        async with operator(grove):
+            await grove.settle()
+        sizes = Counter(p["metadata"]["labels"][labels.POD_GANG] for p in before.values())
+        assert set(judged_by) <= set(sizes.values())
+        assert (await grove.list("pods")).keys() == before.keys()
 
 
 async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_and_stops_no_other_clique() -> (

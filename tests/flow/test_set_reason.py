@@ -116,16 +116,21 @@ async def test_the_reason_is_the_one_that_explain_gives(annotations: Any, reason
         assert (answer.reason, answer.message in said["message"]) == (reason, True)
 
 
+async def one_of_four_does_not_run(grove: Grove) -> None:
+    """It is train-2: a pod of it goes, and no node takes another."""
+    await grove.apply(train(replicas=4))
+    await grove.settle()
+    taints = [{"key": "full", "effect": "NoSchedule"}]
+    for name in await _nodes(grove):
+        await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
+    victim = next(n for n in await grove.list("pods") if n.startswith("train-2-"))
+    await grove.call("DELETE", f"/api/v1/namespaces/default/pods/{victim}")
+    await grove.settle()
+
+
 async def test_one_replica_of_many_that_does_not_run_is_named_and_its_end_clears_the_set() -> None:
     async with running() as grove:
-        await grove.apply(train(replicas=4))
-        await grove.settle()
-        taints = [{"key": "full", "effect": "NoSchedule"}]
-        for name in await _nodes(grove):
-            await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
-        victim = next(n for n in await grove.list("pods") if n.startswith("train-2-"))
-        await grove.call("DELETE", f"/api/v1/namespaces/default/pods/{victim}")
-        await grove.settle()
+        await one_of_four_does_not_run(grove)
         said = await running_condition(grove)
         assert (said["status"], said["reason"]) == ("False", "Unschedulable")
         assert "train-2-worker" in said["message"]
@@ -140,14 +145,7 @@ async def test_one_replica_of_many_that_does_not_run_is_named_and_its_end_clears
 async def test_an_operator_that_finds_parts_and_no_status_looks_at_every_replica() -> None:
     async with cluster_with_crds() as grove:
         async with operator(grove):
-            await grove.apply(train(replicas=4))
-            await grove.settle()
-            taints = [{"key": "full", "effect": "NoSchedule"}]
-            for name in await _nodes(grove):
-                await grove.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": taints}})
-            victim = next(n for n in await grove.list("pods") if n.startswith("train-2-"))
-            await grove.call("DELETE", f"/api/v1/namespaces/default/pods/{victim}")
-            await grove.settle()
+            await one_of_four_does_not_run(grove)
         await grove.call("PATCH", f"{SETS}/train/status", {"status": None})
         assert "status" not in (await grove.list("podcliquesets"))["train"]
         async with operator(grove):

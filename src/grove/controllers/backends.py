@@ -123,12 +123,10 @@ class Backends:
         return not dialect_of(gang) and backend is not None and faculty(backend, Dialects) is not None
 
     def in_dialect(self, gang: PodGang, pods: Sequence[Pod]) -> PodGang | None:
-        """The gang with its dialect: as it says itself, or as its backend, if that runs here, is about to let it say.
+        """The gang with the dialect that its backend, if that runs here, is about to let it say; `pods` as for `sync`.
 
         None while nobody knows. Pods may be made by it: their gates stay closed until the gang says it itself.
         """
-        if not self.needs_dialect(gang):
-            return gang
         backend = self.here(gang)
         speaking = faculty(backend, Dialects) if backend is not None else None
         if backend is None or speaking is None or self._wait(backend) is not None:

@@ -156,7 +156,7 @@ class CliqueController:
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
-        spoken = self._backends.in_dialect(gang, pods) if gang is not None else None
+        spoken = self._in_dialect(gang) if gang is not None else None
         gang = spoken or gang
         if backend is not None and (strays := self._behind_other_gates(backend, pods)):
             return await self._delete(clique, strays)
@@ -378,6 +378,12 @@ class CliqueController:
         surplus = made(splitting.prepare_surplus)
         return lambda index: required if index < group.min_replicas else surplus
 
+    def _in_dialect(self, gang: PodGang) -> PodGang | None:
+        """None while nobody knows in which dialect it is to be written."""
+        if not self._backends.needs_dialect(gang):
+            return gang
+        return self._backends.in_dialect(gang, self._world.pods_of(key_of(gang)))
+
     def _pods(self, clique: PodClique) -> list[Pod]:
         return self._world.pods.cache.by_index("owner", uid_of(clique))
 
@@ -397,10 +403,7 @@ class CliqueController:
             return True
         backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
         pacing = faculty(backend, Paces) if backend is not None else None
-        stand_ins = self._world.stand_ins
-        pods = self._world.pods.cache.by_index("gang", turn.gang)
-        pods += stand_ins.cache.by_index("gang", turn.gang) if stand_ins is not None else []
-        return pacing is None or pacing.begun(gang, pods)
+        return pacing is None or pacing.begun(gang, self._world.pods_of(turn.gang))
 
     def _of_gang(self, gang: PodGang) -> list[ObjectKey]:
         namespace = gang.metadata.namespace or ""

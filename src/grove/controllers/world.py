@@ -70,6 +70,11 @@ class GangWorld:
     pods: Informer[Pod]
     stand_ins: Informer[Pod] | None = None
 
+    def pods_of(self, gang: ObjectKey) -> list[Pod]:
+        """Those of a gang, and those that its scheduler made to keep places for them."""
+        found = self.pods.cache.by_index("gang", gang)
+        return found + self.stand_ins.cache.by_index("gang", gang) if self.stand_ins is not None else found
+
     def warn(self, resource: ResourceType, obj: object, reason: str, note: str, action: str) -> None:
         """A warning event on an object, for people."""
         self.recorder.record(reference(resource, obj), reason, note, action=action, type="Warning")  # type: ignore[arg-type]
