@@ -481,6 +481,24 @@ async def test_a_gang_that_lost_its_status_is_judged_by_all_its_pods(monkeypatch
         assert (await grove.list("pods")).keys() == before.keys()
 
 
+async def test_a_backend_with_a_defect_is_named_by_the_gang_and_its_cliques_report_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> str:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(Kubernetes, "dialect", broken)
+    async with running() as grove:
+        await grove.apply(example("simple"))
+        await asyncio.sleep(20)
+        assert not await grove.list("pods")
+        for gang in (await grove.list("podgangs")).values():
+            synced = next(c for c in gang["status"]["conditions"] if c["type"] == "BackendSynced")
+            assert (synced["status"], "a defect" in synced["message"]) == ("False", True)
+        for clique in (await grove.list("podcliques")).values():
+            assert clique["status"]["observedGeneration"] == clique["metadata"]["generation"]
+
+
 async def test_a_pod_template_that_the_server_refuses_is_reported_in_its_words_and_stops_no_other_clique() -> (
     None
 ):

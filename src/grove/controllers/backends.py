@@ -133,8 +133,8 @@ class Backends:
             return None
         try:
             return with_dialect(gang, speaking.dialect(gang, pods, self.served(backend)))
-        except Refusal:
-            return None  # the gang says why
+        except Exception:  # a refusal or a defect, which `sync` meets too: the gang says it, and the log
+            return None
 
     async def sync(self, gang: PodGang, pods: Sequence[Pod]) -> Synced | None:
         """The word on a gang; None while there is nothing new to say, and what was said before stands.
