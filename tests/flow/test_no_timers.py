@@ -14,6 +14,7 @@ from grove.api.config import OperatorConfiguration
 from grove.controllers import gangs
 from grove.controllers.discovery import Discovery
 from grove.controllers.gangs import GangController
+from grove.runtime.objects import ObjectKey
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
@@ -107,6 +108,26 @@ async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() ->
         written, gangs = Counter(grove.writes), len(await grove.list("podgangs"))
         named = reported = gangs
         assert written["MODIFIED podgangs"] == named + reported
+
+
+async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    reconcile = GangController.reconcile
+    async with cluster_with_crds(nodes=0) as grove:
+
+        async def noted(self: GangController, key: ObjectKey) -> float | None:
+            if grove.observer.opened:
+                looked.append(key.name)
+            return await reconcile(self, key)
+
+        monkeypatch.setattr(GangController, "reconcile", noted)
+        async with operator(grove):
+            await quiet()
+            await grove.apply(small())
+            await quiet()
+            assert grove.observer.opened
+            base = min(await grove.list("podgangs"), key=len)
+            assert base not in looked
 
 
 async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
