@@ -81,8 +81,7 @@ class Tls(asyncio.Transport, asyncio.BufferedProtocol):
             self._read()
 
     def eof_received(self) -> bool:
-        if self._is_ready:
-            self._inner.eof_received()
+        # Without a goodbye. Anybody on the way can end a connection so: for `inner` it is lost, and did not end.
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:

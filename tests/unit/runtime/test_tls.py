@@ -157,6 +157,15 @@ async def test_the_goodbye_of_the_server_ends_the_connection_after_what_it_said(
     assert (pair.plain.came, pair.plain.ended, pair.wire.closed) == ([b"the last word"], True, True)
 
 
+async def test_a_connection_that_ends_without_a_goodbye_broke() -> None:
+    """Anybody on the way can end it: an answer that lasts until the end may be cut short."""
+    pair = await connected()
+    pair.deliver(pair.say(b"all but the last"))
+    assert not pair.client.eof_received(), "the socket is closed"
+    pair.client.connection_lost(None)
+    assert (pair.plain.came, pair.plain.ended, pair.plain.lost) == ([b"all but the last"], False, [None])
+
+
 async def test_closing_says_goodbye() -> None:
     pair = await connected()
     pair.client.close()
