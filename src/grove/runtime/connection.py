@@ -204,4 +204,5 @@ def _wake(answer: Answer) -> None:
 
 def _is_delimited(answer: Answer) -> bool:
     """Whether the answer says itself where it ends; else it ends with the connection."""
-    return "content-length" in answer.headers or "chunked" in answer.headers.get("transfer-encoding", "")
+    coding = answer.headers.get("transfer-encoding", "")
+    return "content-length" in answer.headers or "chunked" in coding.lower()

@@ -152,10 +152,19 @@ async def test_what_is_no_http_is_an_error_that_says_so() -> None:
             await transport.send(GET)
 
 
-async def test_an_answer_cut_short_is_an_error() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        OK[:-1],
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5\r\nab",
+    ],
+    ids=["length", "chunks", "Chunks"],
+)
+async def test_an_answer_cut_short_is_an_error(said: bytes) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
-        writer.write(OK[:-1])
+        writer.write(said)
 
     async with talking_to(answer) as transport:
         with pytest.raises(TransportError, match="connection broke"):
