@@ -90,13 +90,14 @@ class Connection(asyncio.Protocol):
         return answer
 
     async def wait(self, answer: Answer) -> None:
-        """Until there is more of the answer. Raises what ended the connection. Cancelled, it ends the connection."""
+        """Until there is more of the answer. Raises what ended the connection; cancelled before the end, it ends it."""
         if answer.error is None:
             answer.waiter = self._loop.create_future()
             try:
                 await answer.waiter
             except asyncio.CancelledError:
-                self.abort()
+                if self._answer is answer:  # else all of it came, and somebody else may be asking by now
+                    self.abort()
                 raise
             finally:
                 answer.waiter = None

@@ -130,6 +130,24 @@ async def test_an_answer_that_nobody_waited_for_is_never_taken_for_another_one()
         assert (await transport.send(GET)).status == 200
 
 
+async def test_who_gives_up_when_the_answer_is_there_does_not_break_the_next_request() -> None:
+    """As when the time for a request runs out in the same turn of the loop in which its answer comes."""
+    transport, idle = _Deaf(), list[Connection]()
+    connection = Connection(idle.append)
+    connection.connection_made(transport)
+    first = connection.begin(b"", whole=True)
+    waiting = asyncio.create_task(connection.wait(first))
+    await asyncio.sleep(0)
+    connection.data_received(OK)
+    waiting.cancel()
+    assert idle == [connection]
+    second = connection.begin(b"", whole=True)
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert not transport.aborted
+    connection.data_received(OK)
+    assert second.complete
+
+
 async def test_an_answer_without_a_question_ends_the_connection() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
@@ -199,8 +217,13 @@ async def test_a_slow_reader_of_a_stream_holds_the_server_back_and_loses_nothing
 class _Deaf(asyncio.Transport):
     """Takes whatever is written."""
 
+    aborted = False
+
     def write(self, data: object) -> None:
         pass
+
+    def abort(self) -> None:
+        self.aborted = True
 
 
 class Talk:
