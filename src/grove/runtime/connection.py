@@ -131,8 +131,8 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as e:
-            self._fail(ConnectionError(f"the answer is no HTTP: {e}"))
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as e:
+            self._fail(ConnectionError(f"the answer is no HTTP: {e!r}"))
             self.abort()
 
     def eof_received(self) -> bool:

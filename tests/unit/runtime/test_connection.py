@@ -159,10 +159,18 @@ async def test_an_answer_without_a_question_ends_the_connection() -> None:
         assert (await transport.send(GET)).status == 200
 
 
-async def test_what_is_no_http_is_an_error_that_says_so() -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"\x16\x03\x01 this is something else\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+    ],
+    ids=["never was", "no longer"],
+)
+async def test_what_is_no_http_is_an_error_that_says_so(said: bytes) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
-        writer.write(b"\x16\x03\x01 this is something else\r\n\r\n")
+        writer.write(said)
         await reader.read()
 
     async with talking_to(answer) as transport:
