@@ -88,6 +88,7 @@ class Tls(asyncio.Transport, asyncio.BufferedProtocol):
         error = self._error or exc
         if not self.ready.done():
             self.ready.set_exception(error or ConnectionError("the server closed the connection"))
+            self.ready.exception()  # else asyncio complains when who connected has given up, and never asks
         elif self._is_ready:
             self._inner.connection_lost(error)
 

@@ -1,6 +1,7 @@
 """TLS as a connection sees it: against OpenSSL as a server, without a socket in between."""
 
 import asyncio
+import gc
 import ssl
 from contextlib import suppress
 from typing import Any
@@ -216,6 +217,17 @@ async def test_a_server_that_goes_before_it_has_shown_who_it_is_is_no_connection
     with pytest.raises(ConnectionError):
         await pair.client.ready
     assert pair.plain.lost == []
+
+
+async def test_a_handshake_that_nobody_waits_for_any_more_fails_without_a_complaint() -> None:
+    said: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    pair = Pair()
+    pair.client.connection_made(pair.wire)
+    pair.client.connection_lost(None)
+    del pair
+    gc.collect()
+    assert said == []
 
 
 async def test_a_connection_that_breaks_is_lost_once() -> None:
