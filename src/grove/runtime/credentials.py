@@ -119,7 +119,10 @@ class ExecPlugin:
         except msgspec.DecodeError as e:
             raise self._failed(f"did not print an ExecCredential: {e}") from e
         if found.client_certificate_data and found.client_key_data and self._tls is not None:
-            load_certificate(self._tls, found.client_certificate_data, found.client_key_data)
+            try:
+                load_certificate(self._tls, found.client_certificate_data, found.client_key_data)
+            except ssl.SSLError as e:
+                raise self._failed(f"printed a certificate that cannot be used: {e}") from e
         self._held = found
 
     async def _output(self) -> bytes:

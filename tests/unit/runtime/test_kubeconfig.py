@@ -199,6 +199,14 @@ async def test_a_credential_plugin_that_fails_says_why(
     assert not caught.value.sent
 
 
+async def test_a_credential_plugin_whose_certificate_cannot_be_used_says_so(tmp_path: Path) -> None:
+    status = "{'clientCertificateData': 'none', 'clientKeyData': 'none'}"
+    config = write(tmp_path / "config", plugin(tmp_path, status), {"server": "https://localhost:1"})
+    with pytest.raises(TransportError, match="certificate that cannot be used") as caught:
+        await asked(from_kubeconfig([config]))
+    assert not caught.value.sent
+
+
 def test_a_context_can_be_chosen_and_files_are_merged(tmp_path: Path) -> None:
     one = write(tmp_path / "one", name="one", cluster={"server": "http://one"})
     two = write(tmp_path / "two", name="two", cluster={"server": "http://two/"})
