@@ -2,7 +2,7 @@
 
 How many requests are under way is for the client's window to say, and how long one may take for its timeout;
 the pool sets no limit of its own. A peer that vanished without a word is noticed by TCP keepalive, and above that
-by the idle timeout of the watch.
+by the idle timeout of the watch. The server is asked directly: `HTTPS_PROXY` and its like have no effect.
 """
 
 import asyncio
