@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import yaml
@@ -79,7 +80,10 @@ def from_kubeconfig(
         user,
         {"username": "a user name with password", "impersonate": "as", "auth_provider": "auth-provider"},
     )
-    tls = _tls(cluster_file, cluster) if cluster.server.startswith("https://") else None
+    scheme = urlsplit(cluster.server).scheme
+    if scheme not in ("http", "https"):
+        raise KubeconfigError(f"{cluster_file.path}: {cluster.server!r} is neither http:// nor https://")
+    tls = _tls(cluster_file, cluster) if scheme == "https" else None
     return Cluster(
         server=cluster.server.rstrip("/"),
         credentials=_credentials(user_file, user, cluster_file, cluster, tls, now),

@@ -228,6 +228,8 @@ def test_a_context_can_be_chosen_and_files_are_merged(tmp_path: Path) -> None:
         ({}, {"server": "https://x", "certificate-authority-data": "!!!"}, "not base64"),
         ({}, {"server": "https://x", "certificate-authority": "nowhere.crt"}, "nowhere.crt"),
         ({}, {"server": 3}, "is no kubeconfig"),
+        ({}, {"server": "10.0.0.1:6443"}, "neither http:// nor https://"),
+        ({}, {"server": "HTTPS://x", "certificate-authority": "nowhere.crt"}, "nowhere.crt"),
         ({"exec": {"command": "x", "apiVersion": "v1", "interactiveMode": "Always"}}, {}, "wants a terminal"),
     ],
 )
