@@ -18,9 +18,10 @@ from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import Claims
 from grove.controllers.deletion import delete_all
+from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe
-from grove.controllers.world import Companion, World, label, replica_index
+from grove.controllers.world import COMPUTE_DOMAINS, Companion, World, label, replica_index
 from grove.plan.autoscaling import autoscalers
 from grove.plan.claims import replica_claims
 from grove.plan.cliques import CLIQUE_OURS, as_scaled, scaling_group, standalone_clique
@@ -135,6 +136,7 @@ class ReplicaController:
         )
 
     async def reconcile(self, key: ReplicaKey) -> None:
+        await self._release_domains(key)
         pcs = self._world.sets.cache.get(key.set)
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             self._failures.pop(key, None)
@@ -263,6 +265,15 @@ class ReplicaController:
             and not self._world.pods.cache.by_index("gang", key_of(g))
         ]
         return await delete_all(self._world.gangs, surplus, "ERR_DELETE_EXCESS_PODGANG")
+
+    async def _release_domains(self, key: ReplicaKey) -> None:
+        """ComputeDomains that are going away, also those of a set that is gone. One that is wanted is made again."""
+        if (informer := self._world.companions.get(COMPUTE_DOMAINS.kind)) is None:
+            return
+        for found in informer.cache.by_index("replica", key):
+            if found.metadata.deletion_timestamp is not None:
+                finalizers = found.metadata.finalizers
+                await remove_finalizer(informer, found, finalizers, labels.Finalizer.COMPUTE_DOMAIN)
 
     async def _prune_companions(
         self, key: ReplicaKey, expected: set[tuple[str, str]]
