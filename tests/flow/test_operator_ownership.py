@@ -435,3 +435,21 @@ async def test_what_a_set_no_longer_describes_goes(
             assert running_of(pcs)["status"] == "True"
             assert "lastErrors" not in pcs["status"]
     assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
+
+
+async def test_an_object_of_somebody_else_that_goes_makes_room_and_takes_its_error_with_it() -> None:
+    async with running() as grove:
+        service = {
+            "metadata": {"name": "train-0"},
+            "spec": {"clusterIP": "None", "selector": {"app": "theirs"}},
+        }
+        await grove.call("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", **service})
+        await grove.apply(example("simple"))
+        await asyncio.sleep(60)
+        assert "lastErrors" in (await grove.list("podcliquesets"))["train"]["status"]
+        await grove.call("DELETE", f"{SERVICES}/train-0")
+        await grove.settle(quiet=100)
+        assert labels.PART_OF in (await grove.list("services"))["train-0"]["metadata"]["labels"]
+        pcs = (await grove.list("podcliquesets"))["train"]
+        assert "lastErrors" not in pcs["status"]
+        assert running_of(pcs)["status"] == "True"

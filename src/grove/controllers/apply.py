@@ -70,15 +70,17 @@ class Applier:
                 return made
             except AlreadyExists:
                 # Our own create whose answer was lost, or an object that the cache does not select.
-                found = await informer.objects.get(key)
-        if _is_going(found):
-            return None
+                found = await informer.objects.peek(key)
         wanted: Json = orjson.loads(desired)
-        if owner_uid and owner_uid not in [o.uid for o in _owners(found)] and not _is_left(found, wanted):
+        ours_already = not owner_uid or owner_uid in [o.uid for o in _owners(found)]
+        if not ours_already and not _is_left(found, wanted):
             owner = next(f"{o['kind']} {o['name']}" for o in wanted["metadata"]["ownerReferences"])
             if owner in [f"{o.kind} {o.name}" for o in _owners(found)]:
                 return None  # it belongs to a predecessor of its owner, and garbage collection takes it
+            # Also while it is going away: nobody may tell of its end.
             raise ForeignObjectError(wanted["kind"], key, owner)
+        if _is_going(found):
+            return None
         observed = _as_json(found)
         patch = _joined(
             difference(observed, wanted, ours), left_behind(observed, wanted, informer.objects.manager)

@@ -74,6 +74,11 @@ class ReplicaController:
         self._applier = Applier()
         self._claims = Claims(world)
         self._failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
+        self._wake: Callable[[ObjectKey], None] = lambda key: None
+
+    def on_change(self, wake: Callable[[ObjectKey], None]) -> None:
+        """Calls `wake` with a set of which something else fails now, or nothing any more."""
+        self._wake = wake
 
     def failures_of(self, key: ObjectKey) -> list[tuple[str, Exception]]:
         """What failed in the last look at each replica of a set, for its status."""
@@ -148,10 +153,13 @@ class ReplicaController:
             failures = await self._remove(key, shape)
         else:
             failures = await self._ensure(key, shape)
+        before = self._failures.pop(key, [])
         if failures:
             self._failures[key] = failures
+        if (before or failures) and _described(before) != _described(failures):
+            self._wake(key.set)
+        if failures:
             raise ExceptionGroup(f"PodCliqueSet {key}", [e for _, e in failures])
-        self._failures.pop(key, None)
 
     async def _ensure(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         """Gangs first: pods are made only once their gang exists."""
@@ -329,6 +337,10 @@ class ReplicaController:
         gang = ObjectKey(key.namespace, label(pod, labels.POD_GANG))
         waits = not self._world.pods.cache.by_index("gang", gang)
         return [ReplicaKey(*key, int(index))] if waits and index.isdigit() else []
+
+
+def _described(failures: list[tuple[str, Exception]]) -> list[tuple[str, str]]:
+    return [(code, describe(error)) for code, error in failures]
 
 
 def _is_of(key: ReplicaKey, obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> bool:

@@ -92,6 +92,7 @@ class SetController:
             workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
         self._reasons.on_change(made.queue.add_after)
+        self._replicas.on_change(made.queue.add)
         return made
 
     async def reconcile(self, key: ObjectKey) -> float | None:
