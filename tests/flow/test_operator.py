@@ -285,6 +285,30 @@ async def test_a_pod_that_failed_is_replaced() -> None:
         assert await phases(grove) == {"Running": 8}
 
 
+async def test_a_pod_that_is_deleted_comes_back_at_once_though_another_one_fails_again_and_again() -> None:
+    async with running() as grove:
+        await up(grove, "simple")
+
+        async def hosts() -> list[str]:
+            found = await pods_of(grove, "train-0-worker")
+            return sorted(p["spec"]["hostname"] for p in found.values() if p["status"]["phase"] != "Failed")
+
+        async def named(hostname: str) -> str:
+            found = await pods_of(grove, "train-0-worker")
+            return next(n for n, p in found.items() if p["spec"]["hostname"] == hostname)
+
+        for _ in range(2):  # the first is replaced at once, the second has to wait
+            failed = {"status": {"phase": "Failed", "reason": "Evicted"}}
+            await grove.call("PATCH", f"{PODS}/{await named('train-0-worker-2')}/status", failed)
+            await asyncio.sleep(2)
+        assert await hosts() == [f"train-0-worker-{p}" for p in (0, 1, 3)]
+        await grove.call("DELETE", f"{PODS}/{await named('train-0-worker-0')}")
+        await asyncio.sleep(2)
+        assert await hosts() == [f"train-0-worker-{p}" for p in (0, 1, 3)]
+        await grove.settle()
+        assert await hosts() == [f"train-0-worker-{p}" for p in range(4)]
+
+
 async def test_what_grove_made_and_somebody_deleted_comes_back() -> None:
     async with running() as grove:
         await up(grove, "disaggregated")

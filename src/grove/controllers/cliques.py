@@ -176,7 +176,7 @@ class CliqueController:
         )
         if plan.replaced:
             if self._replacements.wait(uid_of(clique)):
-                plan = PodPlan(create=plan.create[len(plan.replaced) :], delete=[], replaced=[])
+                plan = plan.without_replacements()
             else:
                 self._note_replacements(clique, plan)
         failures = await self._put_back(clique, pods)

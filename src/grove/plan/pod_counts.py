@@ -28,6 +28,12 @@ class PodPlan:
     """The dead pods among `delete` that a new pod stands in for: whoever creates it may want to wait a little longer
     each time."""
 
+    def without_replacements(self) -> "PodPlan":
+        """What need not wait: pods that are missing for another reason. The dead ones stay, and keep their indices."""
+        kept = {pod_index(p) for p in self.replaced}
+        others = [i for i in self.create if i not in kept]
+        return PodPlan(create=others[: len(self.create) - len(self.replaced)], delete=[], replaced=[])
+
 
 def plan_pods(
     replicas: int, pods: Sequence[Pod], *, template_hash: str, apart_from: int | None = None

@@ -56,6 +56,14 @@ def test_a_dead_pod_that_nobody_needs_is_deleted_and_not_replaced() -> None:
     assert plan(1, [pod(0), dead]) == PodPlan(create=[], delete=[dead], replaced=[])
 
 
+def test_while_a_dead_pod_waits_for_its_replacement_other_holes_are_filled_and_its_own_is_not() -> None:
+    found = [pod(1), pod(2, "failed")]
+    assert plan(3, found).create == [0, 2]
+    assert plan(3, found).without_replacements() == PodPlan(create=[0], delete=[], replaced=[])
+    assert plan(5, found).without_replacements().create == [0, 3, 4]
+    assert plan(2, [pod(0), pod(7, "failed")]).without_replacements().create == []
+
+
 def test_a_pod_that_finished_its_work_is_not_run_again() -> None:
     assert plan(2, [pod(0, "finished"), pod(1)]) == PodPlan(create=[], delete=[], replaced=[])
 
