@@ -8,7 +8,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.api import labels, yaml
+from grove.api.config import OperatorConfiguration, TopologyAwareScheduling
 from grove.runtime.transport import Request, Response, Transport
+from grove.testing.bystander import Bystander
 from tests.flow.operating import Grove, Json, example, operator, running
 
 pytestmark = pytest.mark.looptime
@@ -128,6 +130,61 @@ async def test_autoscalers_go_with_their_replica_and_when_nobody_asks_for_them()
         await grove.call("PUT", f"{GROVE}/podcliquesets/autoscale", pcs)
         await grove.settle()
         assert await grove.list("horizontalpodautoscalers") == {}
+        assert not [
+            n for n, c in (await grove.list("podcliques")).items() if "autoScalingConfig" in c["spec"]
+        ]
+
+
+async def test_an_autoscaler_whose_metrics_are_taken_back_measures_the_usual() -> None:
+    async with running() as grove:
+        await up(grove, autoscaled())
+        pcs = (await grove.list("podcliquesets"))["autoscale"]
+        template = pcs["spec"]["template"]
+        del template["podCliqueScalingGroups"][0]["scaleConfig"]["metrics"]
+        await grove.call("PUT", f"{GROVE}/podcliquesets/autoscale", pcs)
+        await grove.settle()
+        [metric] = (await grove.list("horizontalpodautoscalers"))["autoscale-0-eng"]["spec"]["metrics"]
+        assert metric["resource"]["target"]["averageUtilization"] == 80
+
+
+async def test_a_priority_that_a_set_takes_back_leaves_its_gangs() -> None:
+    factories: dict[str, Any] = {"bystander": Bystander}
+    async with running(factories=factories, gates=[Bystander.gate]) as grove:
+        manifest = example("simple")
+        template = manifest["spec"]["template"]
+        template["priorityClassName"] = "high"
+        template["cliques"][0]["spec"]["podSpec"]["schedulerName"] = "bystander"
+        await up(grove, manifest)
+        assert {g["spec"]["priorityClassName"] for g in (await grove.list("podgangs")).values()} == {"high"}
+        edit = {"spec": {"template": {"priorityClassName": None}}}
+        await grove.call("PATCH", f"{GROVE}/podcliquesets/train", edit)
+        await grove.settle()
+        assert not [n for n, g in (await grove.list("podgangs")).items() if "priorityClassName" in g["spec"]]
+
+
+async def test_gangs_lose_every_constraint_with_the_topology_that_gives_it_a_meaning() -> None:
+    aware = OperatorConfiguration(topology_aware_scheduling=TopologyAwareScheduling(enabled=True))
+    bindings = "/apis/grove.io/v1alpha1/clustertopologybindings"
+    async with running(configuration=aware) as grove:
+        binding = {
+            "apiVersion": "grove.io/v1alpha1",
+            "kind": "ClusterTopologyBinding",
+            "metadata": {"name": "floor"},
+            "spec": {"levels": [{"domain": "zone", "key": "zone"}, {"domain": "rack", "key": "rack"}]},
+        }
+        await grove.cluster.create(bindings, binding)
+        manifest = example("simple")
+        template = manifest["spec"]["template"]
+        template["topologyConstraint"] = {"topologyName": "floor", "pack": {"required": "zone"}}
+        template["cliques"][0]["topologyConstraint"] = {"pack": {"required": "rack"}}
+        await up(grove, manifest)
+        spec = (await grove.list("podgangs"))["train-0"]["spec"]
+        assert spec["topologyConstraint"] == {"packConstraint": {"required": "zone"}}
+        assert spec["podgroups"][0]["topologyConstraint"] == {"packConstraint": {"required": "rack"}}
+        await grove.call("DELETE", f"{bindings}/floor")
+        await grove.settle()
+        spec = (await grove.list("podgangs"))["train-0"]["spec"]
+        assert "topologyConstraint" not in str(spec)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,12 @@ class _Work(NamedTuple):
 
 
 # What Grove alone decides about a gang.
-GANG_OURS = ("spec.topologyConstraint", "spec.topologyConstraintGroupConfigs")
+GANG_OURS = (
+    "spec.podgroups",
+    "spec.priorityClassName",
+    "spec.topologyConstraint",
+    "spec.topologyConstraintGroupConfigs",
+)
 
 
 class ReplicaController:

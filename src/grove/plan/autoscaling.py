@@ -1,7 +1,8 @@
 """HorizontalPodAutoscalers: one for each clique and each scaling group that asks for it, in each replica of the set.
 
 It scales the PodClique or PodCliqueScalingGroup through its scale subresource and has the same name. Members of a
-scaling group scale with their group and have none of their own.
+scaling group scale with their group and have none of their own. What Kubernetes measures by default is said here, so
+that an autoscaler whose metrics are taken back measures that again.
 """
 
 import msgspec
@@ -34,12 +35,17 @@ def _autoscaler(shape: Shape, target: ResourceType, name: str, config: AutoScali
         "scaleTargetRef": {"apiVersion": target.api_version, "kind": target.kind, "name": name},
         "minReplicas": config.min_replicas,
         "maxReplicas": config.max_replicas,
+        "metrics": [msgspec.json.decode(m) for m in config.metrics] or [_USUAL],
     }
-    if config.metrics:
-        spec["metrics"] = [msgspec.json.decode(m) for m in config.metrics]
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
         "metadata": metadata(shape, name, {labels.NAME: name, labels.COMPONENT: labels.Component.HPA}),
         "spec": spec,
     }
+
+
+_USUAL: Json = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}

@@ -14,7 +14,12 @@ from grove.plan.mnnvl import claim_domain
 from grove.plan.podspec import PodSpecEditor
 from grove.plan.shape import Group, Shape, owner_reference
 
-CLIQUE_OURS = ("spec.podSpec", *(f"metadata.labels.{key}" for key in labels.PLACE))
+CLIQUE_OURS = (
+    "spec.podSpec",
+    "spec.startsAfter",
+    "spec.autoScalingConfig",
+    *(f"metadata.labels.{key}" for key in labels.PLACE),
+)
 """What Grove alone decides about a PodClique; its replicas belong to whoever scales it."""
 
 

@@ -25,7 +25,9 @@ def test_cliques_and_groups_that_ask_for_it_are_scaled() -> None:
     }
     assert second["metadata"]["name"] == second["spec"]["scaleTargetRef"]["name"] == "train-1-g"
     assert second["spec"]["scaleTargetRef"]["kind"] == "PodCliqueScalingGroup"
-    assert (second["spec"]["minReplicas"], "metrics" in second["spec"]) == (3, False)
+    assert second["spec"]["minReplicas"] == 3
+    usual = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    assert second["spec"]["metrics"] == [{"type": "Resource", "resource": usual}]
 
 
 def test_what_does_not_ask_is_left_alone() -> None:
