@@ -405,6 +405,17 @@ async def test_an_invalid_set_says_why_and_makes_nothing_until_it_is_corrected()
         assert [(c["type"], c["status"], c["reason"]) for c in conditions] == [("Running", "True", "Running")]
 
 
+@pytest.mark.parametrize("wrong", [{"priorityClassName": 5}, {"schedulingGates": ["gate"]}])
+async def test_a_pod_template_that_cannot_be_read_is_reported(wrong: dict[str, Any]) -> None:
+    async with running() as grove:
+        bad = example("simple")
+        bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"] |= wrong
+        await grove.apply(bad)
+        await grove.settle()
+        said = (await grove.list("podcliquesets"))["train"]["status"]["conditions"]
+        assert next(iter(wrong)) in next(c["message"] for c in said if c["type"] == "Invalid")
+
+
 async def test_a_set_that_turns_invalid_keeps_its_pods() -> None:
     async with running() as grove:
         await up(grove, "simple")

@@ -81,6 +81,16 @@ class Rule:
 
 
 T = "spec.template"
+MALFORMED: list[Json] = [
+    {"priorityClassName": 5},
+    {"schedulingGates": ["gate"]},
+    {"volumes": {}},
+    {"resourceClaims": {}},
+    {"containers": [CONTAINER | {"resources": "all"}]},
+    {"containers": [CONTAINER | {"resources": {"limits": "all"}}]},
+    {"initContainers": [CONTAINER | {"resources": {"claims": "all"}}]},
+]
+
 CREATE_RULES = [
     Rule("a name is required", with_meta(name="a"), with_meta(), "metadata.name", "has a name"),
     Rule(
@@ -278,6 +288,16 @@ CREATE_RULES = [
         pcs(clique(podSpec={"containers": "c"})),
         f"{T}.cliques[0].spec.podSpec",
         "not a PodSpec",
+    ),
+    *(
+        Rule(
+            f"what Grove reads of a pod template has its shape: {wrong}",
+            pcs(),
+            pcs(clique(podSpec={"containers": [CONTAINER]} | wrong)),
+            f"{T}.cliques[0].spec.podSpec",
+            "not a PodSpec",
+        )
+        for wrong in MALFORMED
     ),
     Rule(
         "variables have names",

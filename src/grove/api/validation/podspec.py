@@ -12,24 +12,34 @@ from grove.api.validation.syntax import is_env_name
 from grove.schema.errors import Path
 
 
-class _Env(msgspec.Struct):
+class _Named(msgspec.Struct):
     name: str = ""
+
+
+class _Resources(msgspec.Struct):
+    limits: dict[str, Raw] | None = None
+    requests: dict[str, Raw] | None = None
+    claims: list[_Named] | None = None
 
 
 class _Container(msgspec.Struct):
     name: str = ""
-    env: list[_Env] | None = None
+    env: list[_Named] | None = None
+    resources: _Resources | None = None
 
 
 class PodSpecView(msgspec.Struct, rename="camel"):
-    """The few fields of a pod template that concern Grove."""
+    """The fields of a pod template that concern Grove: those that it reads, and those that it adds to."""
 
     scheduler_name: str | None = None
     node_name: str | None = None
+    priority_class_name: str | None = None
     topology_spread_constraints: list[Raw] | None = None
-    scheduling_gates: list[Raw] | None = None
+    scheduling_gates: list[_Named] | None = None
     containers: list[_Container] | None = None
     init_containers: list[_Container] | None = None
+    volumes: list[Raw] | None = None
+    resource_claims: list[_Named] | None = None
 
 
 def view(pod_spec: Raw) -> PodSpecView:
