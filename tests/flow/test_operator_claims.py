@@ -9,14 +9,15 @@ from tests.flow.operating import Grove, running
 pytestmark = pytest.mark.looptime
 
 GROVE = "/apis/grove.io/v1alpha1/namespaces/default"
+TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
 
 
 def claim(name: str) -> dict[str, Any]:
     return {"name": name, "templateSpec": {"spec": devices()}}
 
 
-def devices() -> dict[str, Any]:
-    return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+def devices(name: str = "gpu") -> dict[str, Any]:
+    return {"devices": {"requests": [{"name": name, "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 
 
 def share(name: str, scope: str, **more: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def clique(name: str, *sharing: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-SET = {
+SET: dict[str, Any] = {
     "apiVersion": "grove.io/v1alpha1",
     "kind": "PodCliqueSet",
     "metadata": {"name": "rs"},
@@ -64,11 +65,10 @@ async def claims(grove: Grove) -> set[str]:
     return set(await grove.list("resourceclaims"))
 
 
-async def make_template(grove: Grove) -> None:
-    body = {"metadata": {"name": "external", "namespace": "default"}, "spec": {"spec": devices()}}
-    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+async def make_template(grove: Grove, device: str = "gpu") -> None:
+    body = {"metadata": {"name": "external", "namespace": "default"}, "spec": {"spec": devices(device)}}
     await grove.cluster.create(
-        path, {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"} | body
+        TEMPLATES, {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"} | body
     )
 
 
@@ -129,3 +129,22 @@ async def test_a_template_that_is_missing_is_named_and_used_once_it_is_there() -
         await grove.settle()
         assert "lastErrors" not in (await grove.list("podcliquesets"))["rs"]["status"]
         assert await claims(grove) == FIRST
+
+
+async def test_a_claim_keeps_the_spec_that_it_was_made_with() -> None:
+    async with running() as grove:
+        await make_template(grove)
+        await grove.apply(SET)
+        await grove.settle()
+        before = await grove.list("resourceclaims")
+        await grove.call("DELETE", f"{TEMPLATES}/external")
+        await make_template(grove, "another")
+        templates = [
+            t | {"templateSpec": {"spec": devices("another")}}
+            for t in SET["spec"]["template"]["resourceClaimTemplates"]
+        ]
+        edit = {"spec": {"template": {"resourceClaimTemplates": templates}}}
+        await grove.call("PATCH", f"{GROVE}/podcliquesets/rs", edit)
+        await grove.settle()
+        assert await grove.list("resourceclaims") == before
+        assert "lastErrors" not in (await grove.list("podcliquesets"))["rs"]["status"]

@@ -17,6 +17,8 @@ from grove.schedulers.backend import TagsClaims, faculty
 
 Json = dict[str, Any]
 KIND = "ResourceClaim"
+# A claim keeps the spec that it was made with: no API server lets it be changed.
+CLAIM_FIXED = ("spec",)
 
 
 class MissingTemplateError(Hindrance):
@@ -68,7 +70,14 @@ class Claims:
         surplus = [c for c in self.kept_for(owner_uid) if c.metadata.name not in expected]
 
         async def ensure(body: Json) -> None:
-            await self._applier.ensure(informer, key_of_json(body), orjson.dumps(body), owner_uid=owner_uid)
+            await self._applier.ensure(
+                informer,
+                key_of_json(body),
+                orjson.dumps(body),
+                owner_uid=owner_uid,
+                fixed=CLAIM_FIXED,
+                all_but_fixed=True,
+            )
 
         outcomes = await for_each(bodies, ensure)
         failures = [(code, o.error) for o in outcomes if o.error is not None]

@@ -16,7 +16,7 @@ from grove.api.conditions import EventReason
 from grove.api.podcliqueset import Clique
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
-from grove.controllers.claims import Claims
+from grove.controllers.claims import CLAIM_FIXED, KIND, Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
@@ -193,7 +193,13 @@ class ReplicaController:
 
         async def ensure(item: _Work) -> None:
             await self._applier.ensure(
-                item.informer, item.key, item.body(), owner_uid=shape.owner.uid, ours=item.ours
+                item.informer,
+                item.key,
+                item.body(),
+                owner_uid=shape.owner.uid,
+                ours=item.ours,
+                fixed=CLAIM_FIXED if item.informer.resource.kind == KIND else (),
+                all_but_fixed=True,
             )
 
         outcomes = await for_each(work, ensure)

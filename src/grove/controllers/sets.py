@@ -19,7 +19,7 @@ from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
-from grove.controllers.claims import Claims
+from grove.controllers.claims import CLAIM_FIXED, KIND, Claims
 from grove.controllers.deletion import delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
 from grove.controllers.reasons import LOOK_EVERY, Reasons
@@ -131,7 +131,12 @@ class SetController:
         async def ensure(obj: dict[str, Any]) -> None:
             informer = self._world.companions[obj["kind"]]
             await self._applier.ensure(
-                informer, key_of_json(obj), orjson.dumps(obj), owner_uid=shape.owner.uid
+                informer,
+                key_of_json(obj),
+                orjson.dumps(obj),
+                owner_uid=shape.owner.uid,
+                fixed=CLAIM_FIXED if obj["kind"] == KIND else (),
+                all_but_fixed=True,
             )
 
         outcomes = await for_each(wanted, ensure)
