@@ -8,6 +8,8 @@ The result is a JSON merge patch (RFC 7386), or None when there is nothing to do
 from collections.abc import Collection
 from typing import Any
 
+from grove.api.scalars import Quantity
+
 Json = dict[str, Any]
 
 
@@ -67,7 +69,7 @@ def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) ->
             inner = _objects(found, wanted, here, ours)
             if inner:
                 patch[key] = inner
-        elif not _covers(found, wanted, exclusive or here in ours):
+        elif not _covers(found, wanted, exclusive or here in ours or path.startswith("metadata.")):
             patch[key] = wanted
     for key in observed.keys() - desired.keys():
         if observed[key] is None:
@@ -78,7 +80,8 @@ def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) ->
 
 
 def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
-    """Whether a value is as wanted; items of a list may have more fields than wanted, which the server filled in."""
+    """Whether a value is as wanted; items of a list may have more fields than wanted, which the server filled in, and
+    quantities another spelling."""
     if exclusive:
         return bool(found == wanted)
     if isinstance(wanted, list) and isinstance(found, list):
@@ -87,7 +90,19 @@ def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
         )
     if isinstance(wanted, dict) and isinstance(found, dict):
         return all(k in found and _covers(found[k], w, False) for k, w in wanted.items())
-    return bool(found == wanted) or (found is None and wanted in ({}, [], False))
+    return (
+        bool(found == wanted) or (found is None and wanted in ({}, [], False)) or _same_amount(found, wanted)
+    )
+
+
+def _same_amount(found: Any, wanted: Any) -> bool:
+    """An API server keeps 100 as "100", and "1000m" as "1"."""
+    if not isinstance(found, str) or isinstance(wanted, bool) or not isinstance(wanted, str | int | float):
+        return False
+    try:
+        return Quantity(found) == Quantity(wanted)
+    except ValueError:
+        return False
 
 
 def _union(found: list[Any], wanted: list[Any], same: Any) -> list[Any] | None:
