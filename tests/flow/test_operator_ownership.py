@@ -510,3 +510,38 @@ async def test_an_object_of_somebody_else_that_goes_makes_room_and_takes_its_err
         pcs = (await grove.list("podcliquesets"))["train"]
         assert "lastErrors" not in pcs["status"]
         assert running_of(pcs)["status"] == "True"
+
+
+async def test_a_scaling_group_whose_members_are_orphaned_takes_them_up_again() -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        before, pods = await parts(grove), set(await grove.list("pods"))
+        path = f"{GROVE}/podcliquescalinggroups/llama-0-prefill"
+        await grove.call("DELETE", path, {"propagationPolicy": "Orphan"})
+        await grove.settle()
+        assert await parts(grove) == before
+        assert set(await grove.list("pods")) == pods
+        uid = (await grove.call("GET", path))["metadata"]["uid"]
+        members = [c for n, c in (await grove.list("podcliques")).items() if "prefill" in n]
+        assert {o["uid"] for m in members for o in m["metadata"]["ownerReferences"]} == {uid}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{GROVE}/podcliques/llama-0-router",
+        f"{GROVE}/podcliques/llama-0-prefill-1-worker",
+        f"{GROVE}/podcliquescalinggroups/llama-0-prefill",
+        f"{GANGS}/llama-0",
+        f"{SERVICES}/llama-0",
+    ],
+)
+async def test_an_owner_that_is_taken_off_is_put_back(path: str) -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        pods = set(await grove.list("pods"))
+        owners = (await grove.call("GET", path))["metadata"]["ownerReferences"]
+        await grove.call("PATCH", path, {"metadata": {"ownerReferences": None}})
+        await grove.settle()
+        assert (await grove.call("GET", path))["metadata"]["ownerReferences"] == owners
+        assert set(await grove.list("pods")) == pods

@@ -16,7 +16,7 @@ from grove.runtime.cache import Change
 
 
 def described_anew(change: Change[Any]) -> bool:
-    """It came or went, or its spec, labels, annotations or deletion changed: not a change of status alone."""
+    """It came or went, or its spec, labels, annotations, owners or deletion changed: not a change of status alone."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
@@ -94,6 +94,7 @@ def _relabelled(old: Any, new: Any) -> bool:
         before.labels != after.labels
         or before.annotations != after.annotations
         or before.finalizers != after.finalizers
+        or before.owner_references != after.owner_references
         or before.deletion_timestamp != after.deletion_timestamp
     )
 

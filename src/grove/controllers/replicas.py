@@ -27,6 +27,7 @@ from grove.plan.claims import replica_claims
 from grove.plan.cliques import CLIQUE_OURS, as_scaled, scaling_group, standalone_clique
 from grove.plan.gangs import gangs_of_replica
 from grove.plan.mnnvl import compute_domains
+from grove.plan.place import find_place
 from grove.plan.services import headless_service
 from grove.plan.shape import Shape
 from grove.runtime.batch import for_each
@@ -269,9 +270,26 @@ class ReplicaController:
                 if (informer, key_of(part)) not in expected
                 and _is_of(key, part)
                 and all(o.uid == shape.owner.uid for o in part.metadata.owner_references if o.controller)
+                and not self._is_awaited(part, shape, expected)
             ]
             failures += await delete_all(informer, surplus, code)
         return failures
+
+    def _is_awaited(
+        self,
+        part: PodClique | PodCliqueScalingGroup,
+        shape: Shape,
+        expected: set[tuple[Informer[Any], ObjectKey]],
+    ) -> bool:
+        """Whether it is a member that its group will take up: `kubectl delete --cascade=orphan` took the old one."""
+        groups = self._world.groups
+        key = ObjectKey(part.metadata.namespace or "", label(part, labels.SCALING_GROUP))
+        if (groups, key) not in expected or not isinstance(part, PodClique):
+            return False
+        group, place = groups.cache.get(key), find_place(shape, part)
+        if place is None or place.j is None:
+            return False
+        return group is None or place.j < group.spec.replicas  # None: the old one went a moment ago
 
     async def _prune_gangs(self, key: ReplicaKey, expected: set[ObjectKey]) -> list[tuple[str, Exception]]:
         """Gangs of this replica that are no longer wanted go when no pod of theirs is left."""
@@ -370,13 +388,17 @@ def _gang_described_anew(change: Change[PodGang]) -> bool:
     old, new = change.old, change.new
     if old is None or new is None or not described_anew(change):
         return described_anew(change)
-    return _without_references(old) != _without_references(new) or old.metadata.labels != new.metadata.labels
+    return _without_references(old) != _without_references(new)
 
 
 def _without_references(gang: PodGang) -> list[Any]:
-    spec = gang.spec
+    meta, spec = gang.metadata, gang.spec
     groups = [(g.name, g.min_replicas, g.topology_constraint) for g in spec.pod_groups]
     return [
+        meta.labels,
+        meta.annotations,
+        meta.owner_references,
+        meta.deletion_timestamp,
         groups,
         spec.topology_constraint,
         spec.topology_constraint_group_configs,
