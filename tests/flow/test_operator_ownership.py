@@ -526,6 +526,22 @@ async def test_a_scaling_group_whose_members_are_orphaned_takes_them_up_again() 
         assert {o["uid"] for m in members for o in m["metadata"]["ownerReferences"]} == {uid}
 
 
+@pytest.mark.parametrize("name", ["llama-0-decode", "llama-0-prefill-1-worker"])
+async def test_a_clique_whose_pods_are_orphaned_takes_them_up_again(name: str) -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        pods = set(await grove.list("pods"))
+        path = f"{GROVE}/podcliques/{name}"
+        await grove.call("DELETE", path, {"propagationPolicy": "Orphan"})
+        await grove.settle()
+        found = await grove.list("pods")
+        assert set(found) == pods
+        mine = [p for p in found.values() if p["metadata"]["labels"][labels.POD_CLIQUE] == name]
+        uid = (await grove.call("GET", path))["metadata"]["uid"]
+        assert {o["uid"] for p in mine for o in p["metadata"]["ownerReferences"]} == {uid}
+        assert (await grove.call("GET", path))["status"]["readyReplicas"] == len(mine)
+
+
 @pytest.mark.parametrize(
     "path",
     [

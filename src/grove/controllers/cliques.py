@@ -33,9 +33,9 @@ from grove.plan.gang_init import POD_NOT_CREATED
 from grove.plan.gates import plan_gates
 from grove.plan.place import Place, find_place
 from grove.plan.pod_counts import PodPlan, plan_pods, pod_index
-from grove.plan.pod_state import is_present
+from grove.plan.pod_state import is_present, is_terminating
 from grove.plan.pods import PodTemplate, labels_in_common
-from grove.plan.shape import Shape
+from grove.plan.shape import Shape, owner_reference
 from grove.runtime.batch import for_each
 from grove.runtime.controller import Controller
 from grove.runtime.errors import AlreadyExists, ApiError, Forbidden, Hindrance, Invalid, NotFound
@@ -155,6 +155,8 @@ class CliqueController:
         backend = (
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
+        if failed := await self._take_up(clique, self._pods(clique)):
+            return failed
         pods = self._pods(clique)
         spoken = self._in_dialect(gang) if gang is not None else None
         gang = spoken or gang
@@ -194,6 +196,32 @@ class CliqueController:
         if backend is not None:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
+
+    async def _take_up(self, clique: PodClique, known: Sequence[Pod]) -> list[tuple[str, Exception]]:
+        """Pods that a predecessor of a new clique left behind: `kubectl delete --cascade=orphan`."""
+        is_new = clique.status is None or clique.status.observed_generation is None
+        if not is_new or len(known) >= clique.spec.replicas:
+            return []
+        gang = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
+        left = [
+            pod
+            for pod in self._world.pods.cache.by_index("gang", gang)
+            if label(pod, labels.POD_CLIQUE) == clique.metadata.name
+            and not any(o.controller for o in pod.metadata.owner_references)
+            and not is_terminating(pod)
+        ]
+
+        async def take_up(pod: Pod) -> None:
+            owners = [*pod.metadata.owner_references, owner_reference(clique)]
+            patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": owners}}
+            await self._world.pods.objects.merge_patch(key_of(pod), msgspec.json.encode(patch))
+
+        outcomes = await for_each(left, take_up)
+        return [
+            ("ERR_SET_CONTROLLER_REFERENCE", o.error)
+            for o in outcomes
+            if not isinstance(o.error, NotFound | None)
+        ]
 
     def _behind_other_gates(self, backend: Backend, pods: Sequence[Pod]) -> list[Pod]:
         """Pods that were made for another backend and never released: they are made anew for the one of their gang."""
