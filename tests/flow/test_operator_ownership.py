@@ -56,6 +56,11 @@ def _is_part(obj: Json) -> bool:
     return labels.PART_OF in obj["metadata"].get("labels", {})
 
 
+async def events(grove: Grove) -> list[Json]:
+    found: list[Json] = (await grove.call("GET", "/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
+    return found
+
+
 def running_of(pcs: Json) -> Json:
     found: Json = next(c for c in pcs["status"]["conditions"] if c["type"] == "Running")
     return found
@@ -274,6 +279,35 @@ async def test_a_set_that_cannot_go_away_says_what_it_waits_for(kind: str, name:
         await grove.settle()
         assert await parts(grove) == {}
         assert await grove.list("podcliquesets") == {}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "kind", "stem", "scaled"),
+    [
+        ("simple", "pods", "train-1-", "podcliquesets/train"),
+        ("simple", "podcliques", "train-1-", "podcliquesets/train"),
+        ("disaggregated", "pods", "llama-0-prefill-1-", "podcliquescalinggroups/llama-0-prefill"),
+    ],
+)
+async def test_a_replica_or_copy_that_cannot_go_away_is_an_event(
+    manifest: str, kind: str, stem: str, scaled: str
+) -> None:
+    async with running() as grove:
+        await up(grove, example(manifest))
+        before = await parts(grove)
+        name = next(n for n in before[kind] if n.startswith(stem))
+        path = f"{PODS if kind == 'pods' else f'{GROVE}/{kind}'}/{name}"
+        await grove.call("PATCH", path, {"metadata": {"finalizers": [THEIRS]}})
+        await grove.call("PATCH", f"{GROVE}/{scaled}/scale", {"spec": {"replicas": 1}})
+        await asyncio.sleep(20)
+        assert not [e for e in await events(grove) if THEIRS in e["note"]]
+        await grove.settle()
+        await grove.settle()
+        [event] = [e for e in await events(grove) if THEIRS in e["note"]]
+        assert f"{name} is held by {THEIRS}" in event["note"]
+        await grove.call("PATCH", path, {"metadata": {"finalizers": []}})
+        await grove.settle()
+        assert not [n for names in (await parts(grove)).values() for n in names if n.startswith(stem)]
 
 
 async def test_a_set_that_goes_at_once_writes_no_status_on_its_way() -> None:

@@ -1,11 +1,21 @@
 """Deleting many objects, each once, and only the very object that was seen."""
 
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from typing import Any
 
 from grove.runtime.batch import for_each
 from grove.runtime.informer import Informer
 from grove.runtime.objects import key_of, uid_of
+
+# How long what is going away has to go before somebody says what it waits for.
+PATIENCE = timedelta(seconds=30)
+
+
+def gone_at(obj: Any) -> datetime | None:
+    """When it should have gone at the latest; None for what nobody deleted yet."""
+    when = obj.metadata.deletion_timestamp
+    return datetime.fromisoformat(when) if when is not None else None
 
 
 async def delete_all(

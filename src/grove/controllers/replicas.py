@@ -6,6 +6,7 @@ with them the pods; its gangs, Services and the rest only when no pod is left.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from grove.api.podcliqueset import Clique
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import CLAIM_FIXED, KIND, Claims
-from grove.controllers.deletion import delete_all
+from grove.controllers.deletion import PATIENCE, delete_all, gone_at
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import describe
@@ -25,7 +26,7 @@ from grove.controllers.world import COMPUTE_DOMAINS, Companion, World, label, re
 from grove.plan.autoscaling import autoscalers
 from grove.plan.claims import replica_claims
 from grove.plan.cliques import CLIQUE_OURS, as_scaled, scaling_group, standalone_clique
-from grove.plan.gangs import gangs_of_replica
+from grove.plan.gangs import gang_names, gangs_of_replica
 from grove.plan.mnnvl import compute_domains
 from grove.plan.place import find_place
 from grove.plan.services import headless_service
@@ -146,15 +147,16 @@ class ReplicaController:
             workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
 
-    async def reconcile(self, key: ReplicaKey) -> None:
+    async def reconcile(self, key: ReplicaKey) -> float | None:
+        """Returns when to look again, at what should have gone by then."""
         await self._release_domains(key)
         pcs = self._world.sets.cache.get(key.set)
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             self._failures.pop(key, None)
-            return
+            return None
         shape = self._shapes.get(key.set)
         if shape is None:
-            return
+            return None
         if key.replica >= shape.replicas:
             failures = await self._remove(key, shape)
         else:
@@ -166,6 +168,7 @@ class ReplicaController:
             self._wake(key.set)
         if failures:
             raise ExceptionGroup(f"PodCliqueSet {key}", [e for _, e in failures])
+        return self._say_what_is_left(key, pcs, shape)
 
     async def _ensure(self, key: ReplicaKey, shape: Shape) -> list[tuple[str, Exception]]:
         """Gangs first: pods are made only once their gang exists."""
@@ -343,6 +346,30 @@ class ReplicaController:
             note = f"replica {key.replica}: {describe(failures[0][1])}"
             reason = EventReason.GANG_CREATE_OR_UPDATE_FAILED
             self._world.warn(PodCliqueSet.resource, pcs, reason, note, "EnsureReplica")
+
+    def _say_what_is_left(self, key: ReplicaKey, pcs: PodCliqueSet, shape: Shape) -> float | None:
+        """An event for what does not go with its replica or copy. Returns when to look again at what is going."""
+        world, i = self._world, key.replica
+        wanted = gang_names(shape, i, self._copies(shape, i)) if i < shape.replicas else set()
+        unwanted = [g for g in world.gangs.cache.by_index("replica", key) if g.metadata.name not in wanted]
+        going: list[tuple[datetime, Any]] = [
+            (gone_at(part) or world.now(), part)
+            for gang in unwanted
+            for part in (
+                *world.cliques.cache.by_index("gang", key_of(gang)),
+                *world.pods.cache.by_index("gang", key_of(gang)),
+            )
+        ]
+        if not going:
+            return None
+        when, part = min(going, key=lambda found: found[0])
+        wait = (when + PATIENCE - world.now()).total_seconds()
+        if wait > 0:
+            return wait
+        held = ", ".join(part.metadata.finalizers) or "its node, which does not say that it ended"
+        note = f"replica {i} waits for what is no longer wanted: {part.metadata.name} is held by {held}"
+        world.warn(PodCliqueSet.resource, pcs, EventReason.SET_REPLICA_DELETE_FAILED, note, "RemoveReplica")
+        return None
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ReplicaKey]:
         """All that the set asks for, and all that it has."""

@@ -7,7 +7,6 @@ more slowly.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -20,7 +19,7 @@ from grove.api.pods import Pod
 from grove.controllers.apply import Applier, key_of_json
 from grove.controllers.changes import described_anew, touched, went
 from grove.controllers.claims import CLAIM_FIXED, KIND, Claims
-from grove.controllers.deletion import delete_all
+from grove.controllers.deletion import PATIENCE, delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
 from grove.controllers.reasons import LOOK_EVERY, Reasons
 from grove.controllers.replicas import ReplicaController, ReplicaKey
@@ -42,8 +41,6 @@ from grove.runtime.objects import ObjectKey, key_of, uid_of
 from grove.runtime.sources import Source, itself
 
 MOST_WORDS = 1000
-# How long the parts of a set that is going away have to go before it says what it waits for.
-PATIENCE = timedelta(seconds=30)
 # A status lists every gang, so it costs the more the more there are. For each replica changes are gathered so many
 # seconds longer: then what a change costs does not depend on how many there are.
 GATHER_PER_REPLICA = 0.004

@@ -97,6 +97,16 @@ def gangs_of_replica(
     return [base_gang(shape, i, settings, minimums), *scaled]
 
 
+def gang_names(shape: Shape, i: int, copies: Mapping[str, int]) -> set[str]:
+    """Of all gangs of replica i; `copies` as above."""
+    scaled = {
+        names.scaled_gang(names.scaling_group(shape.name, i, g.name), j, g.min_available)
+        for g in shape.groups
+        for j in range(g.min_available, copies.get(g.name, g.template.replicas))
+    }
+    return {names.base_gang(shape.name, i), *scaled}
+
+
 class _Levels:
     """Translates domains of a topology into node labels. What the topology does not have is left out."""
 
