@@ -58,15 +58,17 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again. `used_at`: when it was
-    made, or last given a request."""
+    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again, `on_piece` when more came
+    of an answer that is read in pieces: it wakes the reader, now or later. `used_at`: when it was made, or last given a
+    request."""
 
-    def __init__(self, on_idle: "Callable[[Connection], None]") -> None:
+    def __init__(self, on_idle: "Callable[[Connection], None]", on_piece: Callable[[Answer], None]) -> None:
         loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = loop.create_future()
         self.used_at = loop.time()
         self._loop = loop
         self._on_idle = on_idle
+        self._on_piece = on_piece
         self._transport: asyncio.Transport | None = None
         # Of the message that the parser is at. The parser fills it in C.
         self._headers: dict[bytes, bytes] = {}
@@ -161,7 +163,7 @@ class Connection(asyncio.Protocol):
         answer.status = status
         answer.headers = Headers(self._headers.copy())
         if not self._whole:
-            _wake(answer)
+            wake(answer)
 
     def on_body(self, piece: bytes) -> None:
         answer = self._answer
@@ -174,7 +176,7 @@ class Connection(asyncio.Protocol):
         if answer.unread >= MOST_UNREAD and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
-        _wake(answer)
+        self._on_piece(answer)
 
     def on_message_complete(self) -> None:
         answer = self._answer
@@ -182,7 +184,7 @@ class Connection(asyncio.Protocol):
             return
         answer.complete = True
         self._answer = None
-        _wake(answer)
+        wake(answer)
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()
@@ -195,10 +197,10 @@ class Connection(asyncio.Protocol):
         answer, self._answer = self._answer, None
         if answer is not None and not answer.complete:
             answer.error = error
-            _wake(answer)
+            wake(answer)
 
 
-def _wake(answer: Answer) -> None:
+def wake(answer: Answer) -> None:
     if answer.waiter is not None and not answer.waiter.done():
         answer.waiter.set_result(None)
 

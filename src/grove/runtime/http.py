@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from functools import lru_cache
 from urllib.parse import quote, urlencode, urlsplit
 
-from grove.runtime.connection import Answer, Connection
+from grove.runtime.connection import Answer, Connection, wake
 from grove.runtime.errors import TransportError
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.tls import Tls
@@ -25,11 +25,11 @@ LONGEST_IDLE = 60.0
 CONNECT_TIMEOUT = 10.0
 # How long `close` waits for what is still to be sent.
 CLOSE_TIMEOUT = 2.0
-# A stream that is busy hands out what came in this time together. Most events of a watch are echoes of our own writes:
-# told one by one, each costs nearly as much as a request, and those that overtake the answer wake a controller for
-# nothing. Nobody sees so short a delay, which is about what a server takes to answer a write. Longer, and of pods that
-# are all deleted at once the first would have been replaced, alone, before the others are known to be gone.
-GATHER = 0.005
+# What comes on any stream within this time is told together. Most events of a watch are echoes of our own writes: told
+# one by one, each would cost nearly as much as a request, and those that overtake the answer would wake a controller
+# for nothing. Nobody sees so short a delay. And of pods that are all deleted at once the first is not replaced, alone,
+# before the others are known to be gone.
+GATHER = 0.01
 
 
 class HttpTransport:
@@ -51,6 +51,8 @@ class HttpTransport:
         self._idle: deque[Connection] = deque()
         # Connections of an older generation are not used again.
         self._generation = 0
+        # Of which more came, in order, since their readers were last told.
+        self._gathered: dict[Answer, None] = {}
 
     async def send(self, request: Request) -> Response:
         _, answer = await self._ask(request, whole=True)
@@ -111,7 +113,8 @@ class HttpTransport:
                 return connection
         return None
 
-    async def _connect(self, request: Request) -> Connection:
+    def connection(self) -> Connection:
+        """Of the pool, and not connected yet."""
         generation = self._generation
 
         def keep(connection: Connection) -> None:
@@ -120,7 +123,10 @@ class HttpTransport:
             else:
                 connection.close()
 
-        connection = Connection(keep)
+        return Connection(keep, self._gather)
+
+    async def _connect(self, request: Request) -> Connection:
+        connection = self.connection()
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 made = await self._open_socket(connection)
@@ -148,6 +154,16 @@ class HttpTransport:
         found: socket.socket = transport.get_extra_info("socket")
         return found
 
+    def _gather(self, answer: Answer) -> None:
+        if not self._gathered:
+            self._loop.call_later(GATHER, self._tell)
+        self._gathered[answer] = None
+
+    def _tell(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        for answer in gathered:
+            wake(answer)
+
     def _retire(self) -> None:
         """No connection that is open now is used for another request."""
         self._generation += 1
@@ -156,7 +172,7 @@ class HttpTransport:
 
 
 class HttpStream:
-    """An answer in pieces. The first after a quiet time comes as it is, others as all that came within `GATHER`."""
+    """An answer in pieces, each of all that came within `GATHER`."""
 
     def __init__(self, request: Request, connection: Connection, answer: Answer) -> None:
         self.status = answer.status
@@ -166,13 +182,10 @@ class HttpStream:
         self._answer = answer
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        answer, clock = self._answer, asyncio.get_running_loop().time
+        answer = self._answer
         while True:
             if answer.pieces:
-                told = clock()
                 yield self._connection.take(answer)
-                if (left := told + GATHER - clock()) > 0:
-                    await asyncio.sleep(left)
             elif answer.complete:
                 return
             else:
@@ -180,9 +193,6 @@ class HttpStream:
                     await self._connection.wait(answer)
                 except OSError as e:
                     raise _broke(self._request, e) from e
-                # Answers to our own writes that came in the same turn of the loop are taken in first: then the news
-                # here is known, and wakes nobody who brought it about himself.
-                await asyncio.sleep(0)
 
     async def close(self) -> None:
         if not self._answer.complete:
