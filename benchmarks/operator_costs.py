@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import uvloop
 from grove_testbed.build import NotBuiltError
 
 from benchmarks.measure import Budget, finish
@@ -269,9 +270,9 @@ def run(shape: str, where: str, start: Start) -> list[Budget]:
     bare: list[Replay] = []
     for turn in range(ROUNDS):
         with start() as server:
-            results.append(asyncio.run(measure(server, replicas, pods)))
+            results.append(uvloop.run(measure(server, replicas, pods)))
         with start() as server:
-            bare.append(asyncio.run(replay(server, results[-1], replicas, pods)))
+            bare.append(uvloop.run(replay(server, results[-1], replicas, pods)))
         if not turn:
             report(shape, where, results[0])
         print(f"  round {turn + 1}: {results[-1].seconds:.1f} s, {_cpu(results[-1])}")
@@ -293,7 +294,7 @@ def grow(where: str, start: Start) -> list[Budget]:
         results: list[Result] = []
         for _ in range(ROUNDS):
             with start() as server:
-                results.append(asyncio.run(measure(server, *_parsed(shape))))
+                results.append(uvloop.run(measure(server, *_parsed(shape))))
             print(f"{shape} on the {where} API server: {_cpu(results[-1])}", flush=True)
         costs.append(min(r.cpu_ms_per_pod for r in results))
     return [Budget("CPU per pod, the highest to the lowest", max(costs) / min(costs), 1.2)]

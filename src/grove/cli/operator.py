@@ -62,7 +62,7 @@ def read_configuration(path: Path | None) -> "OperatorConfiguration":
 
 
 def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only: str) -> None:
-    import asyncio
+    import uvloop
 
     from grove.operator.process import AddressError, Runner, UnusableConfigurationError
     from grove.runtime.kubeconfig import KubeconfigError, find_cluster
@@ -84,7 +84,7 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
         await Runner(cluster, read, config, only).run()
 
     try:
-        asyncio.run(run())
+        uvloop.run(run())  # asyncio's own loop takes a tenth more CPU
     except KubeconfigError as e:
         raise CommandError(
             str(e), "say which cluster: --kubeconfig FILE, or set KUBECONFIG", Exit.USAGE

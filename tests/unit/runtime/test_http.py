@@ -1,13 +1,17 @@
-"""The HTTP transport, on real sockets."""
+"""The HTTP transport, on real sockets: those of asyncio, and those of the loop that the operator runs on."""
 
 import asyncio
-import gc
+import inspect
+import os
 import socket
 import ssl
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import cast
 
 import pytest
 import trustme
+import uvloop
 from aiohttp import web
 
 from grove.runtime import requests
@@ -254,8 +258,7 @@ async def test_after_close_no_connection_is_left_open(authority: trustme.CA) -> 
         if request.path != "/quick":
             await answer.prepare(request)
             await answer.write(b"x")
-            deaf = request.transport
-            assert isinstance(deaf, asyncio.Transport)
+            deaf = cast(asyncio.Transport, request.transport)
             deaf.pause_reading()
             try:
                 await asyncio.sleep(60)
@@ -277,8 +280,37 @@ async def test_after_close_no_connection_is_left_open(authority: trustme.CA) -> 
         await left_open.close()
 
 
-def connections_to(address: str) -> list[socket.socket]:
-    """The client's open sockets; the test's server has the same process, but another port."""
+def connections_to(address: str) -> list[int]:
+    """The client's open sockets, whichever loop made them."""
     port = int(address.rpartition(":")[2])
-    sockets = [s for s in gc.get_objects() if isinstance(s, socket.socket) and s.fileno() != -1]
-    return [s for s in sockets if s.family == socket.AF_INET and s.getsockname()[1] != port]
+    found: list[int] = []
+    for number in [int(p.name) for p in Path("/dev/fd").iterdir()]:
+        try:
+            with socket.socket(fileno=os.dup(number)) as seen:
+                if seen.getpeername()[1:2] == (port,):
+                    found.append(number)
+        except OSError:  # no socket, or not connected
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        test_a_request_arrives_as_it_was_built,
+        test_one_connection_is_used_again_and_again,
+        test_a_server_with_the_right_certificate_is_trusted_and_any_other_is_not,
+        test_a_watch_survives_the_rotation_of_its_token,
+        test_a_connection_that_nobody_answers_on_is_noticed,
+        test_a_server_that_accepts_and_never_answers_ends_in_an_error,
+        test_a_refused_connection_says_that_nothing_was_sent,
+        test_a_connection_that_breaks_says_that_the_request_may_have_arrived,
+        test_a_stream_that_breaks_off_is_an_error_and_not_an_end,
+        test_after_close_no_connection_is_left_open,
+    ],
+)
+def test_it_behaves_the_same_on_the_loop_of_the_operator(
+    behaviour: Callable[..., Coroutine[None, None, None]], authority: trustme.CA, tmp_path: Path
+) -> None:
+    given = {"authority": authority, "tmp_path": tmp_path}
+    uvloop.run(behaviour(**{name: given[name] for name in inspect.signature(behaviour).parameters}))
