@@ -83,6 +83,7 @@ def embedded() -> Iterator[Server]:
     near, far = context.Pipe()
     process = context.Process(target=_serve, args=(far,), daemon=True)
     process.start()
+    far.close()  # so that a server that does not start is an error here, and not waited for
     try:
         cluster = Cluster(near.recv(), FixedToken())
         yield Server(cluster, cluster)

@@ -75,7 +75,7 @@ class CliqueController:
         self._shapes = shapes
         self._backends = backends
         self._init_image = init_image
-        self._chance = chance or random.SystemRandom()
+        self._chance = chance or random.Random()
         self._claims = Claims(world)
         self._gates = frozenset(b.gate for b in world.registry.backends)
         self._reports = Reports()
@@ -434,8 +434,10 @@ class CliqueController:
         return pacing is None or pacing.begun(gang, self._world.pods_of(turn.gang))
 
     def _of_gang(self, gang: PodGang) -> list[ObjectKey]:
-        namespace = gang.metadata.namespace or ""
-        return [ObjectKey(namespace, g.name) for g in gang.spec.pod_groups] + self._of_base(gang)
+        """Those that are there. One that is yet to come looks for its gang itself."""
+        namespace, cliques = gang.metadata.namespace or "", self._world.cliques.cache
+        groups = [ObjectKey(namespace, g.name) for g in gang.spec.pod_groups]
+        return [key for key in groups if cliques.get(key) is not None] + self._of_base(gang)
 
     def _of_base(self, gang: PodGang) -> list[ObjectKey]:
         """The cliques of the gangs that are scaled from this one."""

@@ -58,17 +58,17 @@ class Answer:
 
 
 class Connection(asyncio.Protocol):
-    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again, `on_piece` when more came
-    of an answer that is read in pieces: it wakes the reader, now or later. `used_at`: when it was made, or last given a
-    request."""
+    """Made by `loop.create_connection`. `on_idle` is called when it can take a request again, `on_news` when a whole
+    answer is there, or more of one that is read in pieces: it wakes who waits, now or later. `used_at`: when it was
+    made, or last given a request."""
 
-    def __init__(self, on_idle: "Callable[[Connection], None]", on_piece: Callable[[Answer], None]) -> None:
+    def __init__(self, on_idle: "Callable[[Connection], None]", on_news: Callable[[Answer], None]) -> None:
         loop = asyncio.get_running_loop()
         self.lost: asyncio.Future[None] = loop.create_future()
         self.used_at = loop.time()
         self._loop = loop
         self._on_idle = on_idle
-        self._on_piece = on_piece
+        self._on_news = on_news
         self._transport: asyncio.Transport | None = None
         # Of the message that the parser is at. The parser fills it in C.
         self._headers: dict[bytes, bytes] = {}
@@ -176,7 +176,7 @@ class Connection(asyncio.Protocol):
         if answer.unread >= MOST_UNREAD and not self._paused and self._transport is not None:
             self._paused = True
             self._transport.pause_reading()
-        self._on_piece(answer)
+        self._on_news(answer)
 
     def on_message_complete(self) -> None:
         answer = self._answer
@@ -184,7 +184,7 @@ class Connection(asyncio.Protocol):
             return
         answer.complete = True
         self._answer = None
-        wake(answer)
+        self._on_news(answer)
         if self._paused and self._transport is not None:
             self._paused = False
             self._transport.resume_reading()

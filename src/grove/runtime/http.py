@@ -25,11 +25,14 @@ LONGEST_IDLE = 60.0
 CONNECT_TIMEOUT = 10.0
 # How long `close` waits for what is still to be sent.
 CLOSE_TIMEOUT = 2.0
-# What comes on any stream within this time is told together. Most events of a watch are echoes of our own writes: told
-# one by one, each would cost nearly as much as a request, and those that overtake the answer would wake a controller
-# for nothing. Nobody sees so short a delay. And of pods that are all deleted at once the first is not replaced, alone,
-# before the others are known to be gone.
-GATHER = 0.01
+# What comes within this time is told together. Most events of a watch are echoes of our own writes: told one by one,
+# each would cost nearly as much as a request, and those that overtake the answer would wake a controller for nothing.
+# Nobody sees so short a delay. And of pods that are all deleted at once the first is not replaced, alone, before the
+# others are known to be gone.
+GATHER = 0.02
+# With so many requests under way the server is what they wait for: answers are told together too, and whoever deals
+# with them finds code and data in the processor's caches. With fewer, each is told at once.
+MANY = 10
 
 
 class HttpTransport:
@@ -51,8 +54,9 @@ class HttpTransport:
         self._idle: deque[Connection] = deque()
         # Connections of an older generation are not used again.
         self._generation = 0
-        # Of which more came, in order, since their readers were last told.
+        # Of which more came, in order, since those who wait were last told.
         self._gathered: dict[Answer, None] = {}
+        self._under_way = 0
 
     async def send(self, request: Request) -> Response:
         _, answer = await self._ask(request, whole=True)
@@ -79,11 +83,14 @@ class HttpTransport:
             authorization = await credentials.authorization()
             content = self._bytes(authorization, request)
             connection = self._idle_one() or await self._connect(request)
+            self._under_way += 1
             try:
                 answer = connection.begin(content, whole=whole)
                 await connection.wait(answer)
             except OSError as e:
                 raise _broke(request, e) from e
+            finally:
+                self._under_way -= 1
             if answer.status != 401 or renewed:
                 return connection, answer
             if not answer.complete:
@@ -155,6 +162,9 @@ class HttpTransport:
         return found
 
     def _gather(self, answer: Answer) -> None:
+        if answer.complete and self._under_way < MANY:
+            wake(answer)
+            return
         if not self._gathered:
             self._loop.call_later(GATHER, self._tell)
         self._gathered[answer] = None

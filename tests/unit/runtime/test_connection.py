@@ -9,7 +9,7 @@ import pytest
 from grove.runtime.connection import MOST_UNREAD, Connection, wake
 from grove.runtime.credentials import FixedToken
 from grove.runtime.errors import TransportError
-from grove.runtime.http import GATHER, HttpStream, HttpTransport
+from grove.runtime.http import GATHER, MANY, HttpStream, HttpTransport
 from grove.runtime.kubeconfig import Cluster
 from grove.runtime.transport import Request
 
@@ -230,6 +230,9 @@ class _Deaf(asyncio.Transport):
     def write(self, data: object) -> None:
         pass
 
+    def is_closing(self) -> bool:
+        return False
+
     def abort(self) -> None:
         self.aborted = True
 
@@ -262,6 +265,28 @@ async def test_what_comes_within_a_moment_on_any_stream_is_told_together() -> No
         loop.call_at(begun + GATHER / 2, other.say, b"c")
         assert [*await asyncio.gather(anext(one.pieces), anext(other.pieces))] == [b"ab", b"c"]
         assert loop.time() - begun == pytest.approx(GATHER)
+
+
+@pytest.mark.looptime
+@pytest.mark.parametrize(("under_way", "later"), [(MANY - 1, 0.0), (MANY, GATHER)])
+async def test_answers_are_told_together_only_while_many_requests_are_under_way(
+    under_way: int, later: float
+) -> None:
+    loop, transport = asyncio.get_running_loop(), HttpTransport(Cluster("http://here", FixedToken()))
+    connections = [transport.connection() for _ in range(under_way)]
+    for connection in connections:
+        connection.connection_made(_Deaf())
+        transport._idle.append(connection)
+    asked = [asyncio.create_task(transport.send(GET)) for _ in connections]
+    await asyncio.sleep(1)
+    begun = loop.time()
+    connections[0].data_received(OK)
+    connections[1].data_received(OK)
+    answered, waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+    assert loop.time() - begun == pytest.approx(later)
+    assert [task.result().status for task in answered] == [200, 200]
+    for task in waiting:
+        task.cancel()
 
 
 @pytest.mark.looptime
