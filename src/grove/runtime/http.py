@@ -170,8 +170,9 @@ class HttpTransport:
         self._gathered[answer] = None
 
     def _tell(self) -> None:
+        """Answers first: then their echoes are known when they are taken in."""
         gathered, self._gathered = self._gathered, {}
-        for answer in gathered:
+        for answer in sorted(gathered, key=_is_under_way):
             wake(answer)
 
     def _retire(self) -> None:
@@ -207,6 +208,10 @@ class HttpStream:
     async def close(self) -> None:
         if not self._answer.complete:
             self._connection.abort()
+
+
+def _is_under_way(answer: Answer) -> bool:
+    return not answer.complete
 
 
 def _cannot_connect(request: Request, why: str) -> TransportError:
