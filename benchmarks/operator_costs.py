@@ -18,7 +18,7 @@ import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,22 +112,9 @@ def pcs(replicas: int, pods: int) -> dict[str, Any]:
 
 
 async def measure(server: Server, replicas: int, pods: int) -> Result:
-    """Brings a set up on a fresh server, and then starts the operator anew."""
-    recorder, pace = server.recorder(), Pace()
-    seconds = await bring_up(server, recorder, replicas, pods, pace.measured())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    counts, writes = recorder.counts(), recorder.writes
-    again = await _start_anew(recorder)
-    await recorder.close()
-    return Result(replicas, replicas * pods, counts, writes, seconds, pace, peak, again)
-
-
-async def bring_up(
-    server: Server, recorder: Recorder, replicas: int, pods: int, measured: AbstractAsyncContextManager[None]
-) -> float:
-    """Installs Grove, and runs it until it is at rest. Returns the seconds from the creation of a set until the last of
-    its gates is open. `measured` is from there until all is reported."""
+    """Brings a set up on a fresh server: from its creation until every gate is open. Then starts anew."""
     calm_the_collector()
+    recorder, pace = server.recorder(), Pace()
     setup = Client(HttpTransport(server.bench), field_manager="bench")
     await _install(setup)
     operator, stop = _operator(recorder), asyncio.Event()
@@ -145,15 +132,19 @@ async def bring_up(
         await _at_rest(operator, recorder)
         recorder.forget()
         started = time.monotonic()
-        async with measured:
+        async with pace.measured():
             await _send(setup, "POST", SETS, pcs(replicas, pods))
             await done.wait()
             seconds = time.monotonic() - started
             await _at_rest(operator, recorder)
         stop.set()
         await running
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    counts, writes = recorder.counts(), recorder.writes
+    again = await _start_anew(recorder)
+    await recorder.close()
     await setup.close()
-    return seconds
+    return Result(replicas, replicas * pods, counts, writes, seconds, pace, peak, again)
 
 
 async def _start_anew(recorder: Recorder) -> int:

@@ -1,7 +1,6 @@
-"""The embedded API server behind a port, for kubectl: on the loopback interface, without TLS unless it is given."""
+"""The embedded API server behind a port, for kubectl: plain HTTP on the loopback interface."""
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -16,9 +15,7 @@ MAX_BODY = 3 * 1024 * 1024  # a real server's limit on a request
 
 
 @asynccontextmanager
-async def serve(
-    transport: Transport, *, port: int = 0, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
-) -> AsyncIterator[str]:
+async def serve(transport: Transport, *, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
     """Yields the base URL, such as `http://127.0.0.1:40123`. Port 0 takes a free one."""
     # A watch whose client has gone is of no use to anybody: its handler is cancelled.
     server = web.Server(
@@ -27,10 +24,10 @@ async def serve(
     runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.2)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host, port, ssl_context=tls)
+        site = web.TCPSite(runner, host, port)
         await site.start()
         bound = runner.addresses[0][1]
-        yield f"{'https' if tls else 'http'}://{host}:{bound}"
+        yield f"http://{host}:{bound}"
     finally:
         await runner.cleanup()
 
