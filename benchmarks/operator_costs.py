@@ -31,6 +31,7 @@ from benchmarks.pace import Pace
 from benchmarks.servers import WRITES, Recorder, Server, embedded, real
 from grove.api.config import OperatorConfiguration
 from grove.api.crds import all_crds
+from grove.controllers.reasons import LOOK_EVERY, LOOK_PER_REPLICA
 from grove.controllers.statuses import GATHER_ON_THE_WAY
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
@@ -137,6 +138,8 @@ async def measure(server: Server, replicas: int, pods: int) -> Result:
             await done.wait()
             seconds = time.monotonic() - started
             await _at_rest(operator, recorder)
+        # Why the set does not run yet is looked at less often. Another operator would look at once, and write it.
+        await _at_rest(operator, recorder, LOOK_EVERY + LOOK_PER_REPLICA * replicas + GATHER_ON_THE_WAY)
         stop.set()
         await running
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -165,11 +168,11 @@ def _operator(recorder: Recorder) -> Operator:
     return Operator(client, configuration, Registry(configuration.scheduler))
 
 
-async def _at_rest(operator: Operator, recorder: Recorder) -> None:
-    """Until no key waits and nothing was asked or written for longer than a report is held back."""
+async def _at_rest(operator: Operator, recorder: Recorder, seconds: float = 2 * GATHER_ON_THE_WAY) -> None:
+    """Until no key waits and nothing was asked or written for so long; without a word, longer than a report waits."""
     while True:
         before = len(recorder.answered)
-        await asyncio.sleep(2 * GATHER_ON_THE_WAY)
+        await asyncio.sleep(seconds)
         if len(recorder.answered) == before and all(c.queue.idle for c in operator.controllers):
             return
 
