@@ -84,7 +84,7 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
         await Runner(cluster, read, config, only).run()
 
     try:
-        uvloop.run(run())  # asyncio's own loop takes a tenth more CPU
+        uvloop.run(run())  # asyncio's own loop takes a tenth more instructions
     except KubeconfigError as e:
         raise CommandError(
             str(e), "say which cluster: --kubeconfig FILE, or set KUBECONFIG", Exit.USAGE
