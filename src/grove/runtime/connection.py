@@ -43,9 +43,12 @@ NO_HEADERS = Headers({})
 
 
 class Answer:
-    """What has come so far. `status` is 0 until the head is there; `error` says that no more will come."""
+    """What has come so far. `status` is 0 until the head is there; `error` says that no more will come.
 
-    __slots__ = ("complete", "error", "headers", "pieces", "status", "unread", "waiter")
+    `came_at` is the time of its end.
+    """
+
+    __slots__ = ("came_at", "complete", "error", "headers", "pieces", "status", "unread", "waiter")
 
     def __init__(self) -> None:
         self.status = 0
@@ -53,6 +56,7 @@ class Answer:
         self.pieces: list[bytes] = []
         self.unread = 0
         self.complete = False
+        self.came_at = 0.0
         self.error: Exception | None = None
         self.waiter: asyncio.Future[None] | None = None
 
@@ -183,6 +187,7 @@ class Connection(asyncio.Protocol):
         if answer is None or not answer.status:
             return
         answer.complete = True
+        answer.came_at = self._loop.time()
         self._answer = None
         self._on_news(answer)
         if self._paused and self._transport is not None:

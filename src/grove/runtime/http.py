@@ -60,7 +60,7 @@ class HttpTransport:
 
     async def send(self, request: Request) -> Response:
         _, answer = await self._ask(request, whole=True)
-        return Response(answer.status, answer.headers, b"".join(answer.pieces))
+        return Response(answer.status, answer.headers, b"".join(answer.pieces), answer.came_at)
 
     async def stream(self, request: Request) -> "HttpStream":
         return HttpStream(request, *await self._ask(request, whole=False))

@@ -21,11 +21,15 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """An answer read to its end. Header names are lower case."""
+    """An answer read to its end. Header names are lower case.
+
+    `came_at`: when, by the clock of the loop, if that may have been before it was told.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    came_at: float | None = None
 
 
 class Stream(Protocol):

@@ -6,12 +6,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from grove.runtime.client import Client
 from grove.runtime.connection import MOST_UNREAD, Connection, wake
 from grove.runtime.credentials import FixedToken
 from grove.runtime.errors import TransportError
 from grove.runtime.http import GATHER, MANY, HttpStream, HttpTransport
 from grove.runtime.kubeconfig import Cluster
+from grove.runtime.requests import Call
 from grove.runtime.transport import Request
+from grove.runtime.window import Window
 
 GET = Request("GET", "/x")
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
@@ -287,6 +290,35 @@ async def test_answers_are_told_together_only_while_many_requests_are_under_way(
     assert [task.result().status for task in answered] == [200, 200]
     for task in waiting:
         task.cancel()
+
+
+class _Prompt(_Deaf):
+    """Answers whatever is asked, soon."""
+
+    def __init__(self, connection: Connection, after: float) -> None:
+        super().__init__()
+        self._connection = connection
+        self._after = after
+
+    def write(self, data: object) -> None:
+        asyncio.get_running_loop().call_later(self._after, self._connection.data_received, OK)
+
+
+@pytest.mark.looptime
+async def test_answers_that_are_told_later_do_not_make_the_server_look_slow() -> None:
+    """Else the window would stay as it is, though the server could do more."""
+    transport = HttpTransport(Cluster("http://here", FixedToken()))
+    for _ in range(200):
+        connection = transport.connection()
+        connection.connection_made(_Prompt(connection, 0.003))
+        transport._idle.append(connection)
+    window = Window(start=20)
+    client = Client(transport, window=window)
+    call = Call(GET, "get", "pods")
+    await client.send(call)  # told at once: the best that was seen
+    for _ in range(20):
+        await asyncio.gather(*(client.send(call) for _ in range(100)))
+    assert window.limit > 50
 
 
 @pytest.mark.looptime
