@@ -595,3 +595,33 @@ async def test_an_owner_that_is_taken_off_is_put_back(path: str) -> None:
         await grove.settle()
         assert (await grove.call("GET", path))["metadata"]["ownerReferences"] == owners
         assert set(await grove.list("pods")) == pods
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{GROVE}/podcliquesets/llama",
+        f"{GROVE}/podcliques/llama-0-router",
+        f"{GROVE}/podcliques/llama-0-prefill-1-worker",
+        f"{GROVE}/podcliquescalinggroups/llama-0-prefill",
+        f"{GANGS}/llama-0",
+    ],
+)
+async def test_a_status_that_somebody_wipes_or_edits_is_put_back(path: str) -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        status = (await grove.call("GET", path))["status"]
+        counter = next(name for name, value in status.items() if isinstance(value, int) and value)
+        for others in ({"status": None}, {"status": {counter: 77}}):
+            await grove.call("PATCH", f"{path}/status", others)
+            await grove.settle()
+            found = (await grove.call("GET", path))["status"]
+            assert _timeless(found) == _timeless(status)
+
+
+def _timeless(status: Json) -> Json:
+    """When a condition changed is forgotten with the condition."""
+    conditions = [
+        {k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions", [])
+    ]
+    return {**status, "conditions": sorted(conditions, key=lambda c: str(c["type"]))}

@@ -13,6 +13,7 @@ from grove.controllers.world import Companion
 from grove.plan.gang_init import cannot_create
 from grove.plan.gates import holds
 from grove.runtime.cache import Change
+from grove.runtime.in_hand import IN_HAND
 
 
 def described_anew(change: Change[Any]) -> bool:
@@ -21,6 +22,15 @@ def described_anew(change: Change[Any]) -> bool:
     if old is None or new is None:
         return True
     return old.metadata.generation != new.metadata.generation or _relabelled(old, new)
+
+
+def not_as_left(change: Change[Any]) -> bool:
+    """It was described anew, or its status is no longer what its controller wrote: that is put back."""
+    old, new = change.old, change.new
+    if old is None or new is None or described_anew(change):
+        return True
+    by_a_watch = IN_HAND.get() is None  # else it is the answer to a write of ours
+    return by_a_watch and bool(old.status != new.status)
 
 
 def completes_anew(change: Change[PodClique]) -> bool:

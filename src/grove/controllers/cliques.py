@@ -18,7 +18,7 @@ from grove.api.conditions import EventReason
 from grove.api.podgang import PodGroup
 from grove.api.pods import Pod
 from grove.controllers.backends import Backends
-from grove.controllers.changes import described_anew, gate_could_open, pod_moved_on
+from grove.controllers.changes import described_anew, gate_could_open, not_as_left, pod_moved_on
 from grove.controllers.claims import KIND, Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.replacement import Replacements
@@ -91,7 +91,7 @@ class CliqueController:
                 Source(
                     world.cliques,
                     itself,
-                    when=described_anew,
+                    when=not_as_left,
                     why="it says how many pods there are, and which",
                 ),
                 Source(

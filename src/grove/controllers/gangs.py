@@ -27,7 +27,7 @@ from grove.api.pods import Pod
 from grove.controllers.backends import Backends, Synced
 from grove.controllers.changes import (
     completes_anew,
-    described_anew,
+    not_as_left,
     placed_anew,
     pod_moved,
     pod_moved_on,
@@ -65,7 +65,7 @@ class GangController:
             Source(
                 world.gangs,
                 itself,
-                when=described_anew if self._cliques is not None else placed_anew,
+                when=not_as_left if self._cliques is not None else placed_anew,
                 why="a new or changed gang needs its scheduler's object",
             ),
             Source(

@@ -12,7 +12,7 @@ from grove.api import (
 from grove.api.conditions import EventReason
 from grove.api.podcliqueset import Clique
 from grove.controllers.apply import Applier
-from grove.controllers.changes import described_anew
+from grove.controllers.changes import described_anew, not_as_left
 from grove.controllers.claims import Claims
 from grove.controllers.finalizers import remove_finalizer
 from grove.controllers.shapes import Shapes
@@ -45,7 +45,7 @@ class ScalingGroupController:
                 Source(
                     world.groups,
                     itself,
-                    when=described_anew,
+                    when=not_as_left,
                     why="its replicas say how many copies there are",
                 ),
                 Source(

@@ -17,7 +17,7 @@ from grove.api.meta import Condition
 from grove.api.model import replace
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, key_of_json
-from grove.controllers.changes import described_anew, touched, went
+from grove.controllers.changes import described_anew, not_as_left, touched, went
 from grove.controllers.claims import CLAIM_FIXED, KIND, Claims
 from grove.controllers.deletion import PATIENCE, delete_all
 from grove.controllers.finalizers import add_finalizer, remove_finalizer
@@ -62,9 +62,7 @@ class SetController:
     def controller(self) -> Controller[ObjectKey]:
         world = self._world
         sources: list[Source[Any, ObjectKey]] = [
-            Source(
-                world.sets, itself, when=described_anew, why="it may have become valid, invalid or unwanted"
-            ),
+            Source(world.sets, itself, when=not_as_left, why="it may have become valid, invalid or unwanted"),
             Source(
                 world.cliques,
                 self._of_part,
