@@ -5,6 +5,7 @@
 The API server runs in a process of its own: the embedded one, or with --real a kube-apiserver of the testbed. Nobody
 schedules pods, so a run ends when the last gate is open. Then the operator is started anew, and must write nothing.
 At last the very same writes are sent to a fresh server by a loop without any logic, and the two times are compared.
+Each round is a process of its own: an operator does not begin with the memory of three others.
 
 CPU is given as it would be if nobody else used the core; see `benchmarks.pace`.
 
@@ -14,13 +15,15 @@ the scheduler's choice, and a budget is for what Grove adds.
 
 import argparse
 import asyncio
+import multiprocessing
 import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 import uvloop
@@ -48,6 +51,7 @@ SHAPES = ("500x2", "50x20")
 GROWTH = ("250x2", "500x2", "1000x2", "2000x2")
 # What disturbs only adds, so each is measured so often and its best counts.
 ROUNDS = 3
+T = TypeVar("T")
 Start = Callable[[], AbstractContextManager[Server]]
 SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
 
@@ -267,15 +271,28 @@ def _cpu(result: Result) -> str:
     return f"{result.cpu_ms_per_pod:.2f} ms operator CPU per pod (counted: {counted:.2f} at {pace:.0%} of the pace)"
 
 
+def measured(start: Start, replicas: int, pods: int) -> Result:
+    with start() as server:
+        return uvloop.run(measure(server, replicas, pods))
+
+
+def replayed(start: Start, result: Result, replicas: int, pods: int) -> Replay:
+    with start() as server:
+        return uvloop.run(replay(server, result, replicas, pods))
+
+
+def _in_a_process_of_its_own(work: Callable[..., T], *arguments: object) -> T:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), configure, ("error", "text")) as one:
+        return one.submit(work, *arguments).result()
+
+
 def run(shape: str, where: str, start: Start) -> list[Budget]:
     replicas, pods = _parsed(shape)
     results: list[Result] = []
     bare: list[Replay] = []
     for turn in range(ROUNDS):
-        with start() as server:
-            results.append(uvloop.run(measure(server, replicas, pods)))
-        with start() as server:
-            bare.append(uvloop.run(replay(server, results[-1], replicas, pods)))
+        results.append(_in_a_process_of_its_own(measured, start, replicas, pods))
+        bare.append(_in_a_process_of_its_own(replayed, start, results[-1], replicas, pods))
         if not turn:
             report(shape, where, results[0])
         print(f"  round {turn + 1}: {results[-1].seconds:.1f} s, {_cpu(results[-1])}")
@@ -296,8 +313,7 @@ def grow(where: str, start: Start) -> list[Budget]:
     for shape in GROWTH:
         results: list[Result] = []
         for _ in range(ROUNDS):
-            with start() as server:
-                results.append(uvloop.run(measure(server, *_parsed(shape))))
+            results.append(_in_a_process_of_its_own(measured, start, *_parsed(shape)))
             print(f"{shape} on the {where} API server: {_cpu(results[-1])}", flush=True)
         costs.append(min(r.cpu_ms_per_pod for r in results))
     return [Budget("CPU per pod, the highest to the lowest", max(costs) / min(costs), 1.2)]
