@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from grove.runtime.cache import Change
 from grove.runtime.errors import TransportError
-from grove.runtime.informer import Informer
+from grove.runtime.informer import Informer, stated_version
 from grove.runtime.objects import ObjectKey, PartialObject
 from grove.runtime.transport import Response
 from tests.unit.runtime.scripted import (
@@ -330,6 +330,71 @@ async def test_a_write_is_in_the_cache_before_the_watch_tells_of_it() -> None:
         stream.send(event("ADDED", Pod("b", 15)))
         await until(lambda: len(informer.cache) == 2)
         assert known(informer) == {"a": "14", "b": "15"}
+
+
+async def test_the_echo_of_a_write_is_not_read_again_and_still_moves_the_place_to_resume_from() -> None:
+    read: list[bytes] = []
+
+    def counting(body: bytes) -> PartialObject:
+        read.append(body)
+        return decode(body)
+
+    script = Script(ok(Pod("a", 12).json, 201))
+    stream = ScriptedStream(bookmark(9, end=True))
+    script.streams.append(stream)
+    async with running(script, decode=counting) as informer:
+        await informer.synced.wait()
+        await informer.objects.create("default", b"{}")
+        stream.send(event("ADDED", Pod("a", 12)))
+        stream.send(None)
+        await until(lambda: len(script.watches) == 2)
+        assert script.watches[1].query["resourceVersion"] == "12"
+        assert read == [Pod("a", 12).body]
+
+
+async def test_an_echo_in_a_first_state_is_an_object_that_is_there() -> None:
+    script = Script(ok(Pod("a", 12).json, 201))
+    script.streams.append(ScriptedStream(bookmark(9, end=True)))
+    async with running(script) as informer:
+        await informer.synced.wait()
+        await informer.objects.create("default", b"{}")
+        script.streams.append(ScriptedStream(error_event(410, "Expired")))
+        script.streams.append(ScriptedStream(event("ADDED", Pod("a", 12)), bookmark(40, end=True), None))
+        await until(lambda: len(script.watches) == 4)
+        assert known(informer) == {"a": "12"}
+
+
+async def test_no_event_is_taken_for_the_echo_of_another() -> None:
+    holding = {"annotations": {"x": "y"}, "held": {"resourceVersion": "12"}, "owner": "uid-a"}
+    script = Script(ok(Pod("a", 12).json, 201))
+    stream = ScriptedStream(bookmark(9, end=True))
+    script.streams.append(stream)
+    async with running(script) as informer:
+        await informer.synced.wait()
+        await informer.objects.create("default", b"{}")
+        stream.send(
+            event("ADDED", Pod("b", 12))
+        )  # of a server on which versions tell nothing of other objects
+        stream.send(event("MODIFIED", Pod("a", 13, more=holding)))
+        await until(lambda: known(informer) == {"a": "13", "b": "12"})
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        (b'{"metadata":{"uid":"u","resourceVersion":"12"}}', "12"),
+        (
+            b'{"metadata":{"annotations":{"x":"{\\"resourceVersion\\":\\"9\\"}"},"resourceVersion":"12"}}',
+            "12",
+        ),
+        (b'{"held":{"resourceVersion":"9"},"metadata":{"resourceVersion":"12"}}', ""),
+        (b'{"metadata":{"resourceVersion":"12"},"x\\"resourceVersion":"9"}', ""),
+        (b'{"metadata": {"resourceVersion": "12"}}', ""),
+        (b'{"metadata":{"uid":"u"}}', ""),
+    ],
+)
+def test_a_version_is_found_without_reading_an_object_or_not_at_all(body: bytes, version: str) -> None:
+    assert stated_version(body) == version
 
 
 async def test_a_relist_that_started_before_a_write_does_not_lose_what_was_written() -> None:
