@@ -155,6 +155,27 @@ async def test_an_operator_that_finds_parts_and_no_status_looks_at_every_replica
             assert "train-2-worker" in said["message"]
 
 
+async def test_every_word_of_a_scheduler_is_passed_on_however_soon_it_follows_the_last() -> None:
+    """Such a word changes nothing but the reason: neither a clique nor a gang wakes the set for it."""
+    async with running(nodes=[node("full", capacity={"cpu": "0"})]) as grove:
+        await grove.apply(train(replicas=2))
+        await grove.settle()
+        for pauses in ((0.0,), (0.1, 3.0), (9.9, 0.2), (11.0, 12.0, 0.0), (4.0, 4.0, 4.0)):
+            for number, pause in enumerate(pauses):
+                word = f"word {number} of {pauses}"
+                for name in await grove.list("pods"):
+                    await _say(grove, name, word)
+                await asyncio.sleep(pause)
+            await grove.settle()
+            assert word in (await running_condition(grove))["message"]
+
+
+async def _say(grove: Grove, pod: str, word: str) -> None:
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": word}
+    path = f"/api/v1/namespaces/default/pods/{pod}/status"
+    await grove.call("PATCH", path, {"status": {"conditions": [condition]}})
+
+
 @pytest.mark.parametrize("name", ["simple", "disaggregated"])
 async def test_a_set_whose_parts_are_all_scaled_to_zero_says_so_as_explain_does(name: str) -> None:
     async with running() as grove:

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from grove.api import PodCliqueSet, labels
-from grove.controllers.world import World, label, replica_index
+from grove.api import PodCliqueSet
+from grove.controllers.world import World, replica_of
 from grove.plan.explain import Finding, Observed, Target, set_reason, top_reason
 from grove.runtime.cache import Change
 from grove.runtime.informer import Informer
@@ -87,9 +87,7 @@ class Reasons:
         )
 
     def _outdate(self, change: Change[Any]) -> None:
-        obj = change.object
-        index, name = replica_index(obj), label(obj, labels.PART_OF)
-        if index is not None and name:
-            key = ObjectKey(obj.metadata.namespace or "", name)
-            self._of_replica.pop((*key, index), None)
-            self._wake(key, LOOK_EVERY)
+        """Of a reason that is out of date already the set was told: until all are looked at, it has a time to look."""
+        for namespace, name, index in replica_of(change.object):
+            if self._of_replica.pop((namespace, name, index), None) is not None:
+                self._wake(ObjectKey(namespace, name), LOOK_EVERY)

@@ -25,7 +25,7 @@ from grove.controllers.reasons import LOOK_EVERY, Reasons
 from grove.controllers.replicas import ReplicaController, ReplicaKey
 from grove.controllers.shapes import Shapes
 from grove.controllers.statuses import GATHER, Reports, last_errors, write_status
-from grove.controllers.world import Companion, World, label, replica_index
+from grove.controllers.world import Companion, World, label, replica_index, replica_of
 from grove.plan import status_conditions
 from grove.plan.access import access
 from grove.plan.claims import set_claims
@@ -55,7 +55,7 @@ class SetController:
         self._claims = Claims(world)
         self._reports = Reports()
         self._reasons = Reasons(world)
-        self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
+        self._summaries: dict[tuple[str, str, int], tuple[str, ReplicaSummary]] = {}
         for informer in (world.cliques, world.groups):
             informer.cache.subscribe(self._outdate)
 
@@ -232,12 +232,8 @@ class SetController:
         return known[1]
 
     def _outdate(self, change: Change[Any]) -> None:
-        obj = change.object
-        index = replica_index(obj)
-        if index is not None:
-            self._summaries.pop(
-                ReplicaKey(obj.metadata.namespace or "", label(obj, labels.PART_OF), index), None
-            )
+        for key in replica_of(change.object):
+            self._summaries.pop(key, None)
 
     async def _refuse(self, pcs: PodCliqueSet, problems: tuple[str, ...]) -> float | None:
         """Says what is wrong. What runs already goes on running as it was; returns when to report on it again."""

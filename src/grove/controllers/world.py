@@ -134,10 +134,10 @@ def make_world(
     kinds = [*COMPANIONS, *(r for r in OPTIONAL_COMPANIONS if r in served)]
     seen = make_gang_world(manager, configuration, recorder, now, registry.backends)
     seen.gangs.cache.add_index("set", _set_of)
-    seen.gangs.cache.add_index("replica", _replica_of)
+    seen.gangs.cache.add_index("replica", replica_of)
     seen.pods.cache.add_index("owner", _owner_of)
     seen.pods.cache.add_index("set", _set_of)
-    seen.pods.cache.add_index("replica", _replica_of)
+    seen.pods.cache.add_index("replica", replica_of)
     return World(
         **vars(seen),
         registry=registry,
@@ -147,14 +147,14 @@ def make_world(
             _decode_clique,
             indexes={
                 "set": _set_of,
-                "replica": _replica_of,
+                "replica": replica_of,
                 "group": _group_of,
                 "gang": _gang_of,
                 "base": _base_of,
             },
         ),
         groups=manager.informer(
-            PodCliqueScalingGroup.resource, _decode_group, indexes={"set": _set_of, "replica": _replica_of}
+            PodCliqueScalingGroup.resource, _decode_group, indexes={"set": _set_of, "replica": replica_of}
         ),
         topologies=manager.informer(ClusterTopologyBinding.resource, _decode_topology),
         companions={
@@ -162,7 +162,7 @@ def make_world(
                 r,
                 decode_companion,
                 labels=MANAGED,
-                indexes={"set": _set_of, "replica": _replica_of, "owner": _owner_of},
+                indexes={"set": _set_of, "replica": replica_of, "owner": _owner_of},
             )
             for r in kinds
         },
@@ -194,7 +194,8 @@ def replica_index(obj: _Ours) -> int | None:
 _NAMED_BY_REPLICA = (labels.Component.POD_GANG, labels.Component.HPA)
 
 
-def _replica_of(obj: _Ours) -> list[tuple[str, str, int]]:
+def replica_of(obj: _Ours) -> list[tuple[str, str, int]]:
+    """The namespace and name of its set, and which replica; empty for what belongs to none."""
     index, name = replica_index(obj), label(obj, labels.PART_OF)
     return [(obj.metadata.namespace or "", name, index)] if name and index is not None else []
 
