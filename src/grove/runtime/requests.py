@@ -165,12 +165,9 @@ def object_path(resource: ResourceType, namespace: str | None, name: str, subres
     return f"{path}/{subresource}" if subresource else path
 
 
-_NOT_IN_NAMES = frozenset("/%?#")
-
-
 def _segment(name: str, resource: ResourceType) -> str:
     # An empty name would turn "delete this one" into "delete all of them".
-    if not name or name in (".", "..") or not _NOT_IN_NAMES.isdisjoint(name):
+    if not name or name in (".", "..") or "/" in name or "%" in name or "?" in name or "#" in name:
         raise ValueError(f"{name!r} is no name for a {resource.kind}")
     return name
 
