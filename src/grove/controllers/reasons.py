@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from grove.api import PodCliqueSet
-from grove.controllers.world import World, replica_of
+from grove.api import PodCliqueSet, labels
+from grove.controllers.world import World, label, replica_index
 from grove.plan.explain import Finding, Observed, Target, set_reason, top_reason
 from grove.runtime.cache import Change
 from grove.runtime.informer import Informer
@@ -25,7 +25,8 @@ RESOLUTION = 0.001
 class Reasons:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._of_replica: dict[tuple[str, str, int], tuple[int, Finding]] = {}
+        # By set, so that a change of a part costs little while its set was not looked at.
+        self._known: dict[ObjectKey, dict[int, tuple[int, Finding]]] = {}
         self._looked: dict[str, float] = {}
         self._gates = {b.name: b.gate for b in world.registry.backends}
         self._wake: Callable[[ObjectKey, float], None] = lambda key, after: None
@@ -60,14 +61,16 @@ class Reasons:
         )
         return top_reason(Observed(Target("PodCliqueSet", key.name), pcs, groups, gangs, cliques, pods))
 
-    def forget(self, uid: str) -> None:
-        self._looked.pop(uid, None)
+    def forget(self, pcs: PodCliqueSet) -> None:
+        self._looked.pop(uid_of(pcs), None)
+        self._known.pop(key_of(pcs), None)
 
     def _reason(self, pcs: PodCliqueSet, i: int) -> Finding:
-        key, generation = (*key_of(pcs), i), pcs.metadata.generation or 0
-        known = self._of_replica.get(key)
+        key, generation = key_of(pcs), pcs.metadata.generation or 0
+        of_set = self._known.setdefault(key, {})
+        known = of_set.get(i)
         if known is None or known[0] != generation:
-            known = self._of_replica[key] = (generation, top_reason(self._seen(pcs, key)))
+            known = of_set[i] = (generation, top_reason(self._seen(pcs, (*key, i))))
         return known[1]
 
     def _seen(self, pcs: PodCliqueSet, key: tuple[str, str, int]) -> Observed:
@@ -88,6 +91,9 @@ class Reasons:
 
     def _outdate(self, change: Change[Any]) -> None:
         """Of a reason that is out of date already the set was told: until all are looked at, it has a time to look."""
-        for namespace, name, index in replica_of(change.object):
-            if self._of_replica.pop((namespace, name, index), None) is not None:
-                self._wake(ObjectKey(namespace, name), LOOK_EVERY)
+        obj = change.object
+        key = ObjectKey(obj.metadata.namespace or "", label(obj, labels.PART_OF))
+        if of_set := self._known.get(key):
+            index = replica_index(obj)
+            if index is not None and of_set.pop(index, None) is not None:
+                self._wake(key, LOOK_EVERY)

@@ -253,7 +253,7 @@ class SetController:
         reported = await self._reports.write(
             self._world.sets, pcs, pcs.status, status, at_once=news, gather=_gather(replicas)
         )
-        self._reasons.forget(uid_of(pcs))
+        self._reasons.forget(pcs)
         if news:
             self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
         return reported.look_again
@@ -288,7 +288,7 @@ class SetController:
         await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._shapes.forget(uid_of(pcs))
         self._reports.forget(uid_of(pcs))
-        self._reasons.forget(uid_of(pcs))
+        self._reasons.forget(pcs)
         return None
 
     async def _say_what_is_left(self, pcs: PodCliqueSet) -> float:
