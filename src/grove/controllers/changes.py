@@ -8,7 +8,7 @@ from grove.api import PodClique, PodGang, PodGangStatus
 from grove.api.conditions import ConditionType
 from grove.api.model import replace
 from grove.api.podgang import PodGangSpec
-from grove.api.pods import Pod
+from grove.api.pods import Pod, PodSpec
 from grove.controllers.world import Companion
 from grove.plan.gang_init import cannot_create
 from grove.plan.gates import holds
@@ -73,20 +73,18 @@ def steers(gang: PodGang, status: PodGangStatus) -> bool:
 def pod_moved(change: Change[Pod]) -> bool:
     """A pod came or went, or changed in what Grove sees of it."""
     old, new = change.old, change.new
-    if old is None or new is None:
-        return True
-    before, after = old.metadata, new.metadata
-    return (
-        old.status != new.status
-        or old.spec != new.spec
-        or before.labels != after.labels
-        or before.deletion_timestamp != after.deletion_timestamp
-    )
+    return old is None or new is None or _moved(old, new, new.spec)
 
 
 def pod_moved_on(change: Change[Pod]) -> bool:
     """As `pod_moved`, except that a pod merely lost its last gate: that was all that its clique had to do for it."""
-    return pod_moved(change) and not _only_let_go(change)
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    gates, spec = old.spec.scheduling_gates, new.spec
+    if gates and not spec.scheduling_gates:
+        spec = msgspec.structs.replace(spec, scheduling_gates=gates)
+    return _moved(old, new, spec)
 
 
 def touched(change: Change[Companion]) -> bool:
@@ -109,12 +107,15 @@ def _relabelled(old: Any, new: Any) -> bool:
     )
 
 
-def _only_let_go(change: Change[Pod]) -> bool:
-    old, new = change.old, change.new
-    if old is None or new is None or new.spec.scheduling_gates or not old.spec.scheduling_gates:
-        return False
-    gated = msgspec.structs.replace(new.spec, scheduling_gates=old.spec.scheduling_gates)
-    return not pod_moved(Change(old, msgspec.structs.replace(new, spec=gated)))
+def _moved(old: Pod, new: Pod, spec: PodSpec) -> bool:
+    """`spec` is that of the new state, as far as it counts."""
+    before, after = old.metadata, new.metadata
+    return (
+        old.status != new.status
+        or old.spec != spec
+        or before.labels != after.labels
+        or before.deletion_timestamp != after.deletion_timestamp
+    )
 
 
 def _anonymous(gang: PodGang) -> PodGangSpec:
