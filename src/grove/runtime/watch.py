@@ -75,9 +75,15 @@ class LineBuffer:
         self._begun.append(chunk)
         if b"\n" not in chunk:
             return []
-        *lines, rest = b"".join(self._begun).split(b"\n")
-        self._begun = [rest] if rest else []
-        return [line for line in map(bytes.strip, lines) if line]
+        came, start = b"".join(self._begun), 0
+        lines: list[bytes] = []
+        # Not `split`, which looks at each byte: on long lines that shows.
+        while (end := came.find(b"\n", start)) >= 0:
+            if line := came[start:end].strip():
+                lines.append(line)
+            start = end + 1
+        self._begun = [came[start:]] if start < len(came) else []
+        return lines
 
 
 class _Envelope(msgspec.Struct):
