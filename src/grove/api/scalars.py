@@ -191,7 +191,8 @@ class Time(_Instant):
 
     @classmethod
     def at(cls, when: datetime) -> "Time":
-        return _second(_utc(when).replace(microsecond=0))
+        utc = _utc(when)
+        return _second(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
 
 
 class MicroTime(_Instant):
@@ -201,19 +202,19 @@ class MicroTime(_Instant):
 
     @classmethod
     def at(cls, when: datetime) -> Self:
-        return cls(_utc(when).isoformat(timespec="microseconds") + "Z")
+        return cls(_utc(when).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z")
 
 
 @lru_cache(maxsize=16)
-def _second(when: datetime) -> Time:
+def _second(*when: int) -> Time:
     """Much is written within one second."""
-    return Time(when.isoformat() + "Z")
+    return Time("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z".format(*when))
 
 
 def _utc(when: datetime) -> datetime:
     if when.tzinfo is None:
         raise ValueError(f"{when!r} has no time zone")
-    return when.astimezone(UTC).replace(tzinfo=None)
+    return when.astimezone(UTC)
 
 
 # How these appear in a CRD.
