@@ -115,19 +115,13 @@ class Model(
         return getattr(self, "_unknown", {})
 
     def __copy__(self) -> Self:
-        return self.__replace__()
+        return replace(self)
 
     def __replace__(self, **changes: Any) -> Self:
-        return self._carry_unknown(msgspec.structs.replace(self, **changes))
+        return replace(self, **changes)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        values = {f: copy.deepcopy(getattr(self, f), memo) for f in self.__struct_fields__}
-        return self._carry_unknown(type(self)(**values))
-
-    def _carry_unknown(self, other: Self) -> Self:
-        if unknown := self.unknown:
-            other._unknown = dict(unknown)
-        return other
+        return replace(self, **{f: copy.deepcopy(getattr(self, f), memo) for f in self.__struct_fields__})
 
 
 M = TypeVar("M", bound=Model)
@@ -135,7 +129,10 @@ M = TypeVar("M", bound=Model)
 
 def replace(model: M, **changes: Any) -> M:
     """The same model with some fields changed; its unknown fields are kept."""
-    return model.__replace__(**changes)
+    changed = msgspec.structs.replace(model, **changes)
+    if unknown := model.unknown:
+        changed._unknown = dict(unknown)  # noqa: SLF001
+    return changed
 
 
 @dataclass(frozen=True, slots=True)
