@@ -17,7 +17,7 @@ class PodSpecEditor:
 
     def __init__(self, pod_spec: Raw) -> None:
         self._given = pod_spec
-        self._fields: _Object = msgspec.json.decode(pod_spec, type=_Object)
+        self._fields = _object.decode(pod_spec)
         self._changed = False
 
     def result(self) -> Raw:
@@ -45,16 +45,16 @@ class PodSpecEditor:
         ours = {v["name"] for v in variables}
 
         def edit(container: _Object) -> None:
-            theirs = msgspec.json.decode(container.get("env", _EMPTY), type=list[_Named] | None) or []
-            raws = msgspec.json.decode(container.get("env", _EMPTY), type=list[Raw] | None) or []
-            kept = [raw for named, raw in zip(theirs, raws, strict=True) if named.name not in ours]
+            given = container.get("env", _EMPTY)
+            theirs = zip(_names.decode(given) or [], _items.decode(given) or [], strict=True)
+            kept = [raw for named, raw in theirs if named.name not in ours]
             container["env"] = Raw(msgspec.json.encode([*variables, *kept]))
 
         self.edit_containers(edit)
 
     def edit_containers(self, edit: Callable[[_Object], None]) -> None:
         for field in CONTAINERS:
-            containers = [msgspec.json.decode(c, type=_Object) for c in self._list(field)]
+            containers = [_object.decode(c) for c in self._list(field)]
             if containers:
                 for container in containers:
                     edit(container)
@@ -67,7 +67,7 @@ class PodSpecEditor:
             yield from self.get(field) or []
 
     def _list(self, field: str) -> list[Raw]:
-        return msgspec.json.decode(self._fields.get(field, _EMPTY), type=list[Raw] | None) or []
+        return _items.decode(self._fields.get(field, _EMPTY)) or []
 
 
 class _Named(msgspec.Struct):
@@ -75,3 +75,8 @@ class _Named(msgspec.Struct):
 
 
 _EMPTY = Raw(b"[]")
+
+# Made once: msgspec works out anew what a type such as `list[Raw] | None` means, each time that it is given one.
+_object = msgspec.json.Decoder(_Object)
+_items = msgspec.json.Decoder(list[Raw] | None)
+_names = msgspec.json.Decoder(list[_Named] | None)
