@@ -3,7 +3,7 @@
 Names are compared as a whole and never cut apart: `worker` is not mistaken for the end of `decode-worker`.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grove.api import labels, names
 from grove.api.podclique import PodClique
@@ -11,8 +11,7 @@ from grove.api.podcliqueset import Clique
 from grove.plan.shape import Group, Shape
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """`i` is the replica of the set; `group` and the copy `j` are None for a clique that stands alone."""
 
     i: int
@@ -48,16 +47,20 @@ def place_of(shape: Shape, clique: PodClique) -> Place:
 
 def _by_name(shape: Shape, clique: PodClique) -> Place | None:
     meta = clique.metadata
-    i, j = _index(clique, labels.REPLICA_INDEX), _index(clique, labels.SCALING_GROUP_REPLICA_INDEX)
-    full = meta.labels.get(labels.SCALING_GROUP)
+    i = _index(clique, labels.REPLICA_INDEX)
     if i is None:
         return None
+    full = meta.labels.get(labels.SCALING_GROUP)
     if full is None:
         for template in shape.standalone:
             if names.clique(shape.name, i, template.name) == meta.name:
                 return Place(i, template)
+        return None
+    j = _index(clique, labels.SCALING_GROUP_REPLICA_INDEX)
+    if j is None:
+        return None
     for group in shape.groups:
-        if full is not None and j is not None and names.scaling_group(shape.name, i, group.name) == full:
+        if names.scaling_group(shape.name, i, group.name) == full:
             for template in group.cliques:
                 if names.clique_in_group(full, j, template.name) == meta.name:
                     return Place(i, template, group, j)

@@ -40,6 +40,11 @@ class Shape:
 
     def __init__(self, pcs: PodCliqueSet) -> None:
         self.pcs = with_defaults(pcs)
+        self.name = pcs.metadata.name or ""
+        self.namespace = pcs.metadata.namespace or "default"
+        self.replicas = self.pcs.spec.replicas
+        self.labels = labels.of_set(self.name)
+        """Of everything that belongs to the set."""
         self.open_minimums = {c.name for c in pcs.spec.template.cliques if c.spec.min_available is None}
         template = self.pcs.spec.template
         self.cliques = {c.name: c for c in template.cliques}
@@ -49,23 +54,6 @@ class Shape:
         )
         self.group_of = {c.name: g for g in self.groups for c in g.cliques}
         self.standalone = tuple(c for c in template.cliques if c.name not in self.group_of)
-
-    @property
-    def name(self) -> str:
-        return self.pcs.metadata.name or ""
-
-    @property
-    def namespace(self) -> str:
-        return self.pcs.metadata.namespace or "default"
-
-    @property
-    def replicas(self) -> int:
-        return self.pcs.spec.replicas
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Of everything that belongs to the set."""
-        return labels.of_set(self.name)
 
     @cached_property
     def owner(self) -> OwnerReference:
