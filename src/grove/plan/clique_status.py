@@ -34,9 +34,10 @@ def clique_status(
     old = clique.status or PodCliqueStatus()
     count = _count(pods, _target_hash(clique, old))
     template_hash, generation_hash = _current_hashes(clique, old, count, shape)
-    new = replace(
+    observed = clique.metadata.generation if synced else old.observed_generation
+    return replace(
         old,
-        observed_generation=clique.metadata.generation if synced else old.observed_generation,
+        observed_generation=observed,
         replicas=count.present or None,
         ready_replicas=count.ready,
         scheduled_replicas=count.scheduled,
@@ -45,10 +46,8 @@ def clique_status(
         hpa_pod_selector=_selector(clique),
         current_pod_template_hash=template_hash,
         current_pod_clique_set_generation_hash=generation_hash,
+        conditions=old.conditions if observed is None else _conditions(clique, old, count, now),
     )
-    if new.observed_generation is None:
-        return new
-    return replace(new, conditions=_conditions(clique, new, count, now))
 
 
 def min_available(clique: PodClique) -> int:
@@ -159,11 +158,11 @@ def _selector(clique: PodClique) -> str | None:
     return labels.selector(of_set | {labels.POD_CLIQUE: clique.metadata.name or ""})
 
 
-def _conditions(clique: PodClique, new: PodCliqueStatus, count: _Count, now: datetime) -> list[Condition]:
+def _conditions(clique: PodClique, old: PodCliqueStatus, count: _Count, now: datetime) -> list[Condition]:
     minimum = min_available(clique)
     found = _scheduled(count, minimum)
-    conditions = status_conditions.put(new.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
-    found = _breached(new, count, minimum)
+    conditions = status_conditions.put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
+    found = _breached(old, count, minimum)
     return status_conditions.put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
 
 
@@ -177,8 +176,8 @@ def _scheduled(count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
     return "False", Reason.INSUFFICIENT_SCHEDULED_PODS, message
 
 
-def _breached(new: PodCliqueStatus, count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
-    if _is_updating(new):
+def _breached(status: PodCliqueStatus, count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
+    if _is_updating(status):
         return "Unknown", Reason.UPDATE_IN_PROGRESS, "pods are being replaced by an update"
     if count.scheduled < minimum:
         message = f"{count.scheduled} pods have a node; the gang needs {minimum}"
