@@ -11,7 +11,7 @@ a whole gang while a single pod of it is gated.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grove.api.podclique import PodClique
 from grove.api.podgang import NamespacedName, PodGang, PodGroup
@@ -22,8 +22,7 @@ from grove.plan.pod_state import is_present
 POD_NOT_CREATED = "ERR_CREATE_POD"
 
 
-@dataclass(frozen=True)
-class GangInit:
+class GangInit(NamedTuple):
     """`missing` says per group how many pods it lacks; a group without its clique lacks all."""
 
     groups: list[list[NamespacedName]]

@@ -17,8 +17,8 @@ either never there or lost.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from grove.api.conditions import ConditionType, Reason
 from grove.api.meta import Condition, ConditionStatus
@@ -71,8 +71,7 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
 _Found = tuple[ConditionStatus, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(NamedTuple):
     name: str
     minimum: int
     present: int

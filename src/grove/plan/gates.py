@@ -8,7 +8,7 @@ and, beyond the minimum,          where the backend keeps such pods apart: the g
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grove.api.conditions import ConditionType
 from grove.api.meta import Condition
@@ -18,8 +18,7 @@ from grove.plan.pod_counts import is_apart
 from grove.plan.status_conditions import find, is_true
 
 
-@dataclass(frozen=True)
-class Gates:
+class Gates(NamedTuple):
     """Which pods may go, and why the others may not: a sentence for people, empty when none waits."""
 
     open: list[Pod]

@@ -12,15 +12,14 @@ is gone both have the hostname, but only one of them can become ready again.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grove.api import labels
 from grove.api.pods import Pod
 from grove.plan.pod_state import is_dead, is_present, is_ready
 
 
-@dataclass(frozen=True)
-class PodPlan:
+class PodPlan(NamedTuple):
     create: list[int]
     """Indices of the pods to create."""
     delete: list[Pod]

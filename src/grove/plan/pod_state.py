@@ -28,11 +28,11 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_dead(pod: Pod) -> bool:
-    return pod.status.phase in _ENDED and not is_terminating(pod) and not is_finished(pod)
+    return pod.status.phase in _ENDED and pod.metadata.deletion_timestamp is None and not is_finished(pod)
 
 
 def is_present(pod: Pod) -> bool:
-    return not is_terminating(pod) and (pod.status.phase not in _ENDED or is_finished(pod))
+    return pod.metadata.deletion_timestamp is None and (pod.status.phase not in _ENDED or is_finished(pod))
 
 
 def is_scheduled(pod: Pod) -> bool:
