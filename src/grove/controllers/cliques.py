@@ -77,7 +77,8 @@ class CliqueController:
         self._init_image = init_image
         self._chance = chance or random.Random()
         self._claims = Claims(world)
-        self._gates = frozenset(b.gate for b in world.registry.backends)
+        gates = frozenset(b.gate for b in world.registry.backends)
+        self._other_gates = {b.name: gates - {b.gate} for b in world.registry.backends}
         self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
         self._turns: Turns[_Turn] = Turns(lambda: asyncio.get_running_loop().time(), self._begun)
@@ -136,12 +137,13 @@ class CliqueController:
         failures: list[tuple[str, Exception]] = []
         shape = self._shapes.get(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
         if shape is not None:
-            if clique.status is None and self._gang(clique, labels.POD_GANG) is None:
+            gang = self._gang(clique, labels.POD_GANG)
+            if clique.status is None and gang is None:
                 return None  # it was made a moment ago, and there is nothing to say yet
             place = find_place(shape, clique)
             if place is None:
                 return None  # its set no longer describes it, or somebody changed its labels: it goes, or they do
-            failures = await self._sync(clique, shape, place)
+            failures = await self._sync(clique, shape, place, gang)
         report_in = await self._write_status(clique, shape, failures)
         if failures:
             raise ExceptionGroup(f"PodClique {key}", [e for _, e in failures])
@@ -149,15 +151,18 @@ class CliqueController:
         waits = (self._replacements.wait(uid_of(clique)), turn, report_in)
         return min((s for s in waits if s), default=None)
 
-    async def _sync(self, clique: PodClique, shape: Shape, place: Place) -> list[tuple[str, Exception]]:
+    async def _sync(
+        self, clique: PodClique, shape: Shape, place: Place, gang: PodGang | None
+    ) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
-        gang = self._gang(clique, labels.POD_GANG)
         backend = (
             self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
-        if failed := await self._take_up(clique, self._pods(clique)):
-            return failed
         pods = self._pods(clique)
+        if left := self._left_behind(clique, pods):
+            if failed := await self._take_up(clique, left):
+                return failed
+            pods = self._pods(clique)
         spoken = self._in_dialect(gang) if gang is not None else None
         gang = spoken or gang
         if backend is not None and (strays := self._behind_other_gates(backend, pods)):
@@ -197,13 +202,13 @@ class CliqueController:
             failures += await self._open_gates(clique, gang, backend, apart_from)
         return failures
 
-    async def _take_up(self, clique: PodClique, known: Sequence[Pod]) -> list[tuple[str, Exception]]:
-        """Pods that a predecessor of a new clique left behind: `kubectl delete --cascade=orphan`."""
+    def _left_behind(self, clique: PodClique, known: Sequence[Pod]) -> list[Pod]:
+        """Pods of a predecessor of a new clique that went without them: `kubectl delete --cascade=orphan`."""
         is_new = clique.status is None or clique.status.observed_generation is None
         if not is_new or len(known) >= clique.spec.replicas:
             return []
         gang = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
-        left = [
+        return [
             pod
             for pod in self._world.pods.cache.by_index("gang", gang)
             if label(pod, labels.POD_CLIQUE) == clique.metadata.name
@@ -211,6 +216,7 @@ class CliqueController:
             and not is_terminating(pod)
         ]
 
+    async def _take_up(self, clique: PodClique, left: Sequence[Pod]) -> list[tuple[str, Exception]]:
         async def take_up(pod: Pod) -> None:
             owners = [*pod.metadata.owner_references, owner_reference(clique)]
             patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": owners}}
@@ -225,7 +231,7 @@ class CliqueController:
 
     def _behind_other_gates(self, backend: Backend, pods: Sequence[Pod]) -> list[Pod]:
         """Pods that were made for another backend and never released: they are made anew for the one of their gang."""
-        others = self._gates - {backend.gate}
+        others = self._other_gates[backend.name]
         return [p for p in pods if is_present(p) and any(g.name in others for g in p.spec.scheduling_gates)]
 
     async def _put_back(self, clique: PodClique, pods: Sequence[Pod]) -> list[tuple[str, Exception]]:
@@ -358,15 +364,15 @@ class CliqueController:
         self, clique: PodClique, shape: Shape | None, failures: list[tuple[str, Exception]]
     ) -> float | None:
         """Returns when the report is due, if it is not yet. Errors are reported at once: the gang waits for them."""
-        now, old = self._world.now(), clique.status
+        old, pods = clique.status, self._pods(clique)
         known = old.last_errors if old else []
 
         def status() -> PodCliqueStatus:
-            new = clique_status(clique, self._pods(clique), shape, now, synced=not failures)
+            now = self._world.now()
+            new = clique_status(clique, pods, shape, now, synced=not failures)
             new.last_errors = last_errors(known, failures, now)
             return new
 
-        pods = self._pods(clique)
         on_the_way = len(pods) < clique.spec.replicas or any(p.spec.scheduling_gates for p in pods)
         wait, new = await self._reports.write(
             self._world.cliques,
