@@ -102,12 +102,10 @@ class GangController:
         init = self._plan(gang, pods, self._cliques) if self._cliques is not None else None
         if init is not None:
             gang = await self._fill(gang, init)
-        synced = (
-            await self._backends.sync(gang, [*_all(pods), *self._stand_ins(gang)])
-            if self._backends.here(gang) is not None
-            else None
-        )
-        if self._backends.here(gang) is None:
+        synced = None
+        if self._backends.here(gang) is not None:
+            synced = await self._backends.sync(gang, [*_all(pods), *self._stand_ins(gang)])
+        else:
             await self._backends.leave(gang, _all(pods))
         on_the_way = init is not None and not init.complete and (synced is None or synced.ok)
         wait = await self._write_status(
@@ -180,7 +178,7 @@ class GangController:
         ]
         patch = {
             "metadata": {"resourceVersion": gang.metadata.resource_version},
-            "spec": {"podgroups": codec.to_builtins(groups)},
+            "spec": {"podgroups": orjson.Fragment(codec.encode(groups))},
         }
         with foreseen():
             return await self._world.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
