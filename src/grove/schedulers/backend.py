@@ -10,9 +10,10 @@ The core is two methods. Everything else is an optional protocol below: implemen
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from grove.api.codec import to_builtins
+import msgspec
+
 from grove.api.conditions import ConditionType, Reason
 from grove.api.model import replace
 from grove.api.podcliqueset import Clique, PodCliqueSet
@@ -68,7 +69,7 @@ class SchedulerObject:
         metadata = dict(self.body["metadata"])
         if self.kind.namespaced:
             metadata["namespace"] = gang.metadata.namespace
-        metadata["ownerReferences"] = [to_builtins(owner_reference(gang))]
+        metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(gang))]
         head = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
         return head | self.body | {"metadata": metadata}
 
@@ -171,7 +172,7 @@ def faculty(backend: Backend, kind: type[F]) -> F | None:
     found = _FACULTIES.get(asked)
     if found is None:
         found = _FACULTIES[asked] = isinstance(backend, kind)
-    return cast(F, backend) if found else None
+    return backend if found else None  # type: ignore[return-value]
 
 
 @runtime_checkable

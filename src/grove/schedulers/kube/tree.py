@@ -111,7 +111,8 @@ def _simple(branch: Branch) -> Node:
         return branch
     child = branch.children[0]
     if branch.key is None or child.key is None or branch.key == child.key:
-        return replace(child, key=child.key or branch.key)
+        key = child.key or branch.key
+        return child if key == child.key else replace(child, key=key)
     return branch
 
 
