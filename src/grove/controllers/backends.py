@@ -6,8 +6,7 @@ that fails, refuses a gang, or whose kinds the cluster does not serve says so on
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import orjson
 import structlog
@@ -16,7 +15,7 @@ from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.pods import Pod
 from grove.controllers.apply import Applier, FixedFieldsError, ForeignObjectError
-from grove.controllers.discovery import Discovery
+from grove.controllers.discovery import Discovery, Known
 from grove.controllers.lookups import Lookups
 from grove.controllers.statuses import describe
 from grove.controllers.world import Companion, decode_companion
@@ -35,6 +34,7 @@ from grove.schedulers.backend import (
     Observation,
     Observes,
     Promises,
+    Reads,
     Refusal,
     SchedulerObject,
     Served,
@@ -48,8 +48,7 @@ from grove.schedulers.registry import Registry, serves
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Synced:
+class Synced(NamedTuple):
     """The backend's word on one gang, for its conditions BackendSynced and SchedulerDialect."""
 
     ok: bool
@@ -70,6 +69,7 @@ class Backends:
         self._backends = {b.name: b for b in backends}
         self._applier = Applier()
         self._objects: dict[ObjectKind, Informer[Companion]] = {}
+        self._served: dict[str, tuple[Known, Served]] = {}
         self._wake_all: list[Callable[[], None]] = []
         self._lookups = Lookups(manager, self._backends.values())
         self._discovery = Discovery(manager.client, self._backends.values())
@@ -111,11 +111,19 @@ class Backends:
             await self._discovery.run(tell)
 
     def served(self, backend: Backend) -> Served:
+        """Worked out once per answer of the cluster, when all its kinds are read: what was read stays so."""
         known = self._discovery.of(backend)
         if known is None:
             return Served(objects=self._lookups.of(backend))
+        before = self._served.get(backend.name)
+        if before is not None and before[0] is known:
+            return before[1]
         fields = {k: f for k, f in known.fields.items() if self._objects[k].synced.is_set()}
-        return Served(fields, known.kept, known.dropped, self._lookups.of(backend))
+        found = Served(fields, known.kept, known.dropped, self._lookups.of(backend))
+        reading = faculty(backend, Reads)
+        if len(fields) == len(known.fields) and (reading is None or len(found.objects) == len(reading.reads)):
+            self._served[backend.name] = known, found
+        return found
 
     def needs_dialect(self, gang: PodGang) -> bool:
         """Whether the gang has yet to say in which dialect it is written."""
@@ -154,12 +162,13 @@ class Backends:
         dialect = dialect_of(gang)
         try:
             if (wait := self._wait(backend)) is not None:
-                return replace(wait, dialect=dialect)
+                return wait._replace(dialect=dialect)
             served = self.served(backend)
             if (speaking := faculty(backend, Dialects)) is not None:
                 dialect = speaking.dialect(gang, pods, served)
                 gang = with_dialect(gang, dialect)
-            return replace(await self._sync(gang, backend, served, pods), dialect=dialect)
+            said = await self._sync(gang, backend, served, pods)
+            return said._replace(dialect=dialect)
         except Refusal as e:
             return Synced(False, e.reason, str(e), dialect=dialect)
         except (RequestError, ForeignObjectError) as e:
