@@ -48,7 +48,7 @@ class Claims:
 
     def tags(self, shape: Shape) -> Tags:
         """Labels that the set's backend wants on its claims."""
-        backend = self._world.registry.select(shape).backend
+        backend = self._world.registry.selection(shape).backend
         return tagging.claim_labels(shape.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
 
     def missing(self, shape: Shape) -> list[tuple[str, Exception]]:

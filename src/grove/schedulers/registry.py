@@ -108,14 +108,18 @@ class Registry:
         return self._by_name.get(name)
 
     def select(self, shape: Shape) -> Selection:
-        """The backend of a set. Raises SelectionError."""
+        """The backend of a version of a set that is looked at for the first time. Raises SelectionError."""
+        found = self.selection(shape)
+        self._selected(found.backend.name)
+        return found
+
+    def selection(self, shape: Shape) -> Selection:
+        """The same for whoever looks again, which is not counted."""
         override = shape.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
         key = (override, shape.scheduler_name)
         if key not in self._cache:
             self._cache[key] = self._select(*key)
-        found = self._cache[key]
-        self._selected(found.backend.name)
-        return found
+        return self._cache[key]
 
     def _select(self, override: str, scheduler_name: str) -> Selection:
         if override:

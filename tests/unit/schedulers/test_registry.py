@@ -1,10 +1,15 @@
 """Which backend a set gets, and what is said when that is not clear."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.validation import Known, validate
+from grove.controllers.claims import Claims
+from grove.controllers.world import World
 from grove.plan.shape import Shape
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
@@ -66,6 +71,14 @@ def test_the_annotation_decides_then_the_name_then_the_default(
     found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler", selected=counted.append)
     assert found.select(shape(scheduler, annotation)).backend.name == chosen
     assert counted == [chosen]
+
+
+def test_whoever_looks_again_at_the_backend_of_a_set_is_not_counted() -> None:
+    counted: list[str] = []
+    found = registry("kai-scheduler", selected=counted.append)
+    found.select(shape("kai-scheduler"))
+    Claims(cast(World, SimpleNamespace(registry=found))).tags(shape("kai-scheduler"))
+    assert counted == ["kai"]
 
 
 def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
