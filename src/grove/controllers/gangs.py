@@ -186,10 +186,11 @@ class GangController:
     def _status(
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangInit | None, synced: Synced | None
     ) -> PodGangStatus:
-        status = gang.status or PodGangStatus(phase="Pending")
         initialized = holds(gang, ConditionType.INITIALIZED)
         if init is not None:
             status = gang_status(gang, pods, self._world.now())
+        else:
+            status = gang.status or PodGangStatus(phase="Pending")
         said, score = status.conditions, status.placement_score
         # Once initialized, a gang stays so: a pod that is being replaced holds back no other.
         if init is not None and not initialized:

@@ -67,7 +67,7 @@ def base_gang(shape: Shape, i: int, settings: GangSettings, minimums: Mapping[st
                 )
     constraint = levels.translate(shape.pcs.spec.template.topology_constraint)
     members = _sized(members, minimums)
-    return _gang(shape, names.base_gang(shape.name, i), members, constraint, together, settings)
+    return _gang(shape, names.base_gang(shape.name, i), members, constraint, together, settings, levels)
 
 
 def scaled_gang(
@@ -78,7 +78,8 @@ def scaled_gang(
     own = group.template.topology_constraint or shape.pcs.spec.template.topology_constraint
     name = names.scaled_gang(full, j, group.min_available)
     members = _sized(_members(full, group, j), minimums)
-    return _gang(shape, name, members, _Levels(settings.topology).translate(own), [], settings)
+    levels = _Levels(settings.topology)
+    return _gang(shape, name, members, levels.translate(own), [], settings, levels)
 
 
 def gangs_of_replica(
@@ -154,10 +155,10 @@ def _gang(
     constraint: GangTopologyConstraint | None,
     together: list[TopologyConstraintGroup],
     settings: GangSettings,
+    levels: _Levels,
 ) -> PodGang:
     """The user's labels and annotations of the set go to its gangs, and from there to the scheduler's objects."""
     meta = shape.pcs.metadata
-    levels = _Levels(settings.topology)
     groups = [_pod_group(n, c, levels) for n, c in members.items()]
     own = {
         labels.COMPONENT: labels.Component.POD_GANG,
