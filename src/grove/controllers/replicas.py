@@ -220,7 +220,8 @@ class ReplicaController:
         found = [headless_service(shape, i), *autoscalers(shape, i)]
         if self._world.configuration.network.auto_mnnvl_enabled:
             found += compute_domains(shape, i)
-        found += replica_claims(shape, i, self._claims.templates(shape), self._claims.tags(shape))
+        if shape.shares_claims:
+            found += replica_claims(shape, i, self._claims.templates(shape), self._claims.tags(shape))
         return [o for o in found if o["kind"] in self._world.companions]
 
     def _gang_body(self, gang: PodGang) -> bytes:
@@ -319,7 +320,9 @@ class ReplicaController:
         self, key: ReplicaKey, expected: set[tuple[str, str]]
     ) -> list[tuple[str, Exception]]:
         failures: list[tuple[str, Exception]] = []
-        for kind, informer in self._world.companions.items():
+        for kind in _CODES:
+            if (informer := self._world.companions.get(kind)) is None:
+                continue
             surplus = [
                 c
                 for c in informer.cache.by_index("replica", key)
@@ -433,6 +436,7 @@ def _without_references(gang: PodGang) -> list[Any]:
     ]
 
 
+# The kinds of companions that a replica has of its own; the others are the set's.
 _CODES = {
     "Service": "ERR_SYNC_PODCLIQUESET_SERVICE",
     "HorizontalPodAutoscaler": "ERR_SYNC_HPA",

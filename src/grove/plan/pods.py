@@ -53,8 +53,12 @@ class PodTemplate:
 def labels_in_common(clique: PodClique) -> dict[str, str]:
     """Those by which the pods of a clique are found again."""
     own = clique.metadata.labels
-    kept = (labels.PART_OF, labels.REPLICA_INDEX, labels.POD_GANG)
-    return {labels.POD_CLIQUE: clique.metadata.name or "", **{key: own[key] for key in kept}}
+    return {
+        labels.POD_CLIQUE: clique.metadata.name or "",
+        labels.PART_OF: own[labels.PART_OF],
+        labels.REPLICA_INDEX: own[labels.REPLICA_INDEX],
+        labels.POD_GANG: own[labels.POD_GANG],
+    }
 
 
 def _metadata(shape: Shape, clique: PodClique, draft: PodDraft) -> Json:
@@ -87,7 +91,8 @@ def _spec(shape: Shape, clique: PodClique, gang: PodGang, draft: PodDraft, init_
             editor.set(field, value)
     # From here on there are marks in it, and it is no longer JSON that could be read again.
     editor.set("hostname", _marked(names.hostname(clique.metadata.name or "", _MARK)))
-    _use_claims(editor, claims_of_pod(shape, clique, _MARK))
+    if shape.shares_claims:
+        _use_claims(editor, claims_of_pod(shape, clique, _MARK))
     return editor.result()
 
 

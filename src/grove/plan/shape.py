@@ -73,6 +73,15 @@ class Shape:
         """What the pods ask for; empty when they leave it open. All cliques agree: validation saw to that."""
         return next((n for c in self.cliques.values() if (n := scheduler_name(c.spec.pod_spec))), "")
 
+    @cached_property
+    def shares_claims(self) -> bool:
+        """Whether pods share resource claims, at whichever level."""
+        return (
+            bool(self.pcs.spec.template.resource_sharing)
+            or any(g.template.resource_sharing for g in self.groups)
+            or any(c.resource_sharing for c in self.cliques.values())
+        )
+
     @property
     def starts_in_order(self) -> bool:
         """Whether some clique waits for another: then the set needs what lets pods see each other."""
