@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 import msgspec
 from msgspec import Raw
 
-from grove.api.model import FieldInfo, M, Model, fields, unwrap
+from grove.api.model import HAD_UNKNOWN, FieldInfo, M, Model, fields, unwrap
 from grove.api.scalars import decode_hook, encode_hook
 from grove.schema.errors import Path, render_path
 
@@ -49,8 +49,7 @@ def decode_strictly(data: bytes | str, model: type[M]) -> M:
 
 def encode(value: Any) -> bytes:
     """Writes a model (or anything that holds models) as JSON, with the unknown fields that it was read with."""
-    may_have_unknown = _SEEN and not (isinstance(value, Model) and _SEEN.isdisjoint(_reachable(type(value))))
-    has_unknown = may_have_unknown and next(_unknown_fields(value, ()), None) is not None
+    has_unknown = _may_have_unknown(value) and next(_unknown_fields(value, ()), None) is not None
     return _ENCODER.encode(_with_unknown(value) if has_unknown else value)
 
 
@@ -86,12 +85,15 @@ def _decode_carefully(data: Raw, model: type[M], path: Path) -> M:
     result = model(**known)
     if given:
         result._unknown = {name: value.copy() for name, value in given.items()}  # noqa: SLF001
-        _SEEN.add(model)
+        HAD_UNKNOWN.add(model)
     return result
 
 
-# The models that were ever read with unknown fields in this process: what holds none of them need not be searched.
-_SEEN: set[type[Model]] = set()
+def _may_have_unknown(value: Any) -> bool:
+    """What holds none of the models that were read with unknown fields need not be searched."""
+    if not HAD_UNKNOWN:
+        return False
+    return not isinstance(value, Model) or not HAD_UNKNOWN.isdisjoint(_reachable(type(value)))
 
 
 @cache

@@ -126,11 +126,15 @@ class Model(
 
 M = TypeVar("M", bound=Model)
 
+# The models that were ever read with unknown fields in this process. No other need be asked: a slot that was never
+# filled answers with an exception, which takes longer than to copy a model.
+HAD_UNKNOWN: set[type[Model]] = set()
+
 
 def replace(model: M, **changes: Any) -> M:
     """The same model with some fields changed; its unknown fields are kept."""
     changed = msgspec.structs.replace(model, **changes)
-    if unknown := model.unknown:
+    if type(model) in HAD_UNKNOWN and (unknown := model.unknown):
         changed._unknown = dict(unknown)  # noqa: SLF001
     return changed
 
