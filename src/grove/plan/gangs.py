@@ -8,8 +8,8 @@ group is that of its PodClique, which keeps what it was made with; `minimums` ha
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from grove.api import labels, names
 from grove.api.meta import ObjectMeta
@@ -28,8 +28,7 @@ from grove.api.validation.topology import places
 from grove.plan.shape import Group, Shape
 
 
-@dataclass(frozen=True)
-class GangSettings:
+class GangSettings(NamedTuple):
     """What the cluster decides about the gangs of a set."""
 
     scheduler_name: str

@@ -42,8 +42,7 @@ class ObjectKind(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerObject:
+class SchedulerObject(NamedTuple):
     """An object that must exist. `body` has `metadata.name`, labels and annotations if any, and the spec.
 
     The framework adds apiVersion, kind, namespace and the owner reference. Fields that are not in the body belong to

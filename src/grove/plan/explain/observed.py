@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from grove.api import labels, names
 from grove.api.conditions import ConditionType
@@ -20,8 +20,7 @@ from grove.plan.status_conditions import is_true
 Kind = Literal["PodCliqueSet", "PodGang", "PodCliqueScalingGroup", "PodClique", "Pod"]
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """What is asked about."""
 
     kind: Kind
@@ -31,8 +30,7 @@ class Target:
         return f"{self.kind}/{self.name}"
 
 
-@dataclass(frozen=True)
-class Expected:
+class Expected(NamedTuple):
     """A PodClique that the set asks for; `clique` is None while it does not exist."""
 
     name: str

@@ -6,7 +6,7 @@ on a node   the first that fits: image, crash, container that cannot be made, or
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from grove.api import labels
 from grove.api.conditions import ConditionType
@@ -36,8 +36,7 @@ _WITHOUT_QUEUE = ("failed to place application", "failed to find queue", "failed
 _ON_ITS_WAY = {None, "", "ContainerCreating", "PodInitializing"}
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """What is the matter with one pod."""
 
     pod: Pod

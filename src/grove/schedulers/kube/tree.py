@@ -13,7 +13,7 @@ between.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from grove.api.podgang import PodGang
 from grove.schedulers.backend import Refusal
@@ -23,8 +23,7 @@ MOST_TEMPLATES = 8
 DEEPEST = 3
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(NamedTuple):
     """Pods of one group; `key` is a node label whose value they must share."""
 
     name: str
@@ -36,8 +35,7 @@ class Leaf:
         return "leaf", self.minimum, self.key
 
 
-@dataclass(frozen=True)
-class Branch:
+class Branch(NamedTuple):
     name: str
     children: tuple["Node", ...]
     key: str | None = None
@@ -112,7 +110,7 @@ def _simple(branch: Branch) -> Node:
     child = branch.children[0]
     if branch.key is None or child.key is None or branch.key == child.key:
         key = child.key or branch.key
-        return child if key == child.key else replace(child, key=key)
+        return child if key == child.key else child._replace(key=key)
     return branch
 
 
@@ -121,7 +119,7 @@ def _listed(node: Node) -> Node:
     if isinstance(node, Leaf):
         return node
     children = tuple(_listed(c) for c in node.children)
-    node = replace(node, children=children)
+    node = node._replace(children=children)
     leaves = [k for k in node.kinds if isinstance(k[0], Leaf)]
     inner = [k for k in node.kinds if isinstance(k[0], Branch)]
     if len(leaves) <= MOST_TEMPLATES and len(inner) <= MOST_TEMPLATES:
@@ -135,7 +133,7 @@ def _listed(node: Node) -> Node:
             f"{node.name} has {len(leaves) + len(inner)} kinds of groups, more than kube-scheduler can be told of",
             "let cliques have the same minAvailable and constraint, or split the set",
         )
-    return replace(node, children=tuple(parts))
+    return node._replace(children=tuple(parts))
 
 
 def _chunks(kinds: Sequence[list[Node]]) -> list[Sequence[list[Node]]]:
