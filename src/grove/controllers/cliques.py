@@ -174,7 +174,8 @@ class CliqueController:
             outdated = [p for p in pods if is_present(p) and attempting.outdated(gang, p)]
             if outdated:
                 return await self._delete(clique, outdated)
-        apart_from = _apart_from(clique, gang, backend)
+        group = _group(clique, gang) if gang is not None else None
+        apart_from = _apart_from(gang, group, backend)
         plan = plan_pods(
             clique.spec.replicas,
             pods,
@@ -195,11 +196,11 @@ class CliqueController:
             and spoken is not None
             and spoken.metadata.deletion_timestamp is None
             and backend is not None
-            and (group := _group(clique, spoken)) is not None
+            and group is not None
         ):
             failures += await self._create(clique, shape, spoken, group, backend, plan.create)
         if backend is not None:
-            failures += await self._open_gates(clique, gang, backend, apart_from)
+            failures += await self._open_gates(clique, gang, group, backend, apart_from)
         return failures
 
     def _left_behind(self, clique: PodClique, known: Sequence[Pod]) -> list[Pod]:
@@ -315,7 +316,12 @@ class CliqueController:
         return [("ERR_DELETE_POD", e) for e in errors]
 
     async def _open_gates(
-        self, clique: PodClique, gang: PodGang | None, backend: Backend, apart_from: int | None
+        self,
+        clique: PodClique,
+        gang: PodGang | None,
+        group: PodGroup | None,
+        backend: Backend,
+        apart_from: int | None,
     ) -> list[tuple[str, Exception]]:
         gate = backend.gate
         base = self._gang(clique, labels.BASE_POD_GANG) if label(clique, labels.BASE_POD_GANG) else gang
@@ -328,7 +334,7 @@ class CliqueController:
         pause = pacing.pause(gang) if gang is not None and pacing is not None else 0.0
         if pause and self._turns.wait(self._who(clique), pause):
             return []
-        broken = _broken_links(clique, gang, backend, gates.open)
+        broken = _broken_links(gang, group, backend, gates.open)
 
         async def open_gate(pod: Pod) -> None:
             position = next(i for i, g in enumerate(pod.spec.scheduling_gates) if g.name == gate)
@@ -471,19 +477,17 @@ def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
     return next((g for g in gang.spec.pod_groups if g.name == clique.metadata.name), None)
 
 
-def _apart_from(clique: PodClique, gang: PodGang | None, backend: Backend | None) -> int | None:
+def _apart_from(gang: PodGang | None, group: PodGroup | None, backend: Backend | None) -> int | None:
     """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
-    if gang is None or backend is None or (splitting := faculty(backend, Splits)) is None:
+    if gang is None or group is None or backend is None or (splitting := faculty(backend, Splits)) is None:
         return None
-    group = _group(clique, gang)
-    return group.min_replicas if group is not None and splitting.splits(gang, group) else None
+    return group.min_replicas if splitting.splits(gang, group) else None
 
 
 def _broken_links(
-    clique: PodClique, gang: PodGang | None, backend: Backend, pods: Sequence[Pod]
+    gang: PodGang | None, group: PodGroup | None, backend: Backend, pods: Sequence[Pod]
 ) -> dict[str, str]:
     """What is wrong with pods that the scheduler would not see as part of the gang, by uid."""
-    group = _group(clique, gang) if gang is not None else None
     linking = faculty(backend, Links)
     if gang is None or group is None or linking is None:
         return {}
