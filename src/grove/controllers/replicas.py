@@ -344,8 +344,7 @@ class ReplicaController:
         return found
 
     def _report(self, key: ReplicaKey, failures: list[tuple[str, Exception]]) -> None:
-        pcs = self._world.sets.cache.get(key.set)
-        if failures and pcs is not None:
+        if failures and (pcs := self._world.sets.cache.get(key.set)) is not None:
             note = f"replica {key.replica}: {describe(failures[0][1])}"
             reason = EventReason.GANG_CREATE_OR_UPDATE_FAILED
             self._world.warn(PodCliqueSet.resource, pcs, reason, note, "EnsureReplica")
@@ -415,10 +414,10 @@ def _of_child(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> l
 
 def _gang_described_anew(change: Change[PodGang]) -> bool:
     """Not when only the pods that it names changed: those are another controller's."""
+    if not described_anew(change):
+        return False
     old, new = change.old, change.new
-    if old is None or new is None or not described_anew(change):
-        return described_anew(change)
-    return _without_references(old) != _without_references(new)
+    return old is None or new is None or _without_references(old) != _without_references(new)
 
 
 def _without_references(gang: PodGang) -> list[Any]:

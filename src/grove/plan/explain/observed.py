@@ -88,7 +88,7 @@ class Observed:
                 wanted[name] = _expected(name, gang, clique, clique.spec.replicas, clique.spec.min_available)
         return wanted
 
-    @cached_property
+    @property
     def expected_gangs(self) -> list[str]:
         return list(dict.fromkeys(e.gang for e in self.expected.values() if e.gang))
 
