@@ -31,10 +31,17 @@ async def for_each(
     if len(outcomes) < 2:  # as nearly always: no tasks
         await _work(remaining, act)
         return outcomes
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(at_once, len(outcomes)) - 1):
-            group.create_task(_work(remaining, act))
+    # Lighter than a TaskGroup, which is for tasks that fail: these keep their errors as outcomes.
+    tasks = [asyncio.create_task(_work(remaining, act)) for _ in range(min(at_once, len(outcomes)) - 1)]
+    try:
         await _work(remaining, act)
+        for task in tasks:
+            await task
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
     return outcomes
 
 

@@ -60,3 +60,42 @@ async def test_a_cancellation_stops_all() -> None:
         await task
     await asyncio.sleep(100)
     assert begun == [0, 1, 2]
+
+
+@pytest.mark.parametrize("first_takes", [1, 10])
+async def test_a_cancellation_is_over_when_all_have_ended(first_takes: int) -> None:
+    """Also when the caller's own share is done, and it only waits for the others."""
+    under_way: set[int] = set()
+
+    async def act(item: int) -> None:
+        under_way.add(item)
+        try:
+            await asyncio.sleep(10 if item else first_takes)
+        finally:
+            await asyncio.sleep(1)
+            under_way.discard(item)
+
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(for_each(range(4), act, at_once=4))
+    await asyncio.sleep(5)
+    assert {1, 2, 3} <= under_way
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert under_way == set()
+    assert asyncio.all_tasks() == before
+
+
+async def test_what_stops_everything_stops_the_batch_and_leaves_nothing_running() -> None:
+    class Stop(BaseException):
+        pass
+
+    async def act(item: int) -> None:
+        await asyncio.sleep(item)
+        if item == 1:
+            raise Stop
+
+    before = asyncio.all_tasks()
+    with pytest.raises(Stop):
+        await for_each([1, 20, 30], act)
+    assert asyncio.all_tasks() == before
