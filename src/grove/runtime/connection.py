@@ -45,12 +45,23 @@ NO_HEADERS = Headers({})
 class Answer:
     """What has come so far. `status` is 0 until the head is there; `error` says that no more will come.
 
-    `came_at` is the time of its end.
+    `asked_at` and `came_at` are the times of the question and of the answer's end.
     """
 
-    __slots__ = ("came_at", "complete", "error", "headers", "pieces", "status", "unread", "waiter")
+    __slots__ = (
+        "asked_at",
+        "came_at",
+        "complete",
+        "error",
+        "headers",
+        "pieces",
+        "status",
+        "unread",
+        "waiter",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, asked_at: float) -> None:
+        self.asked_at = asked_at
         self.status = 0
         self.headers = NO_HEADERS
         self.pieces: list[bytes] = []
@@ -90,7 +101,7 @@ class Connection(asyncio.Protocol):
         """Sends a request. With `whole`, a waiter is woken only when all of the answer is there."""
         if self._transport is None or self._answer is not None:
             raise RuntimeError("the connection is in use")
-        answer = self._answer = Answer()
+        answer = self._answer = Answer(self._loop.time())
         self._whole = whole
         self._transport.write(request)
         return answer

@@ -30,9 +30,9 @@ CLOSE_TIMEOUT = 2.0
 # Nobody sees so short a delay. And of pods that are all deleted at once the first is not replaced, alone, before the
 # others are known to be gone.
 GATHER = 0.02
-# With so many requests under way the server is what they wait for: answers are told together too, and whoever deals
-# with them finds code and data in the processor's caches. With fewer, each is told at once.
-MANY = 10
+# Answers that took so long are told together too, and whoever deals with them finds code and data in the processor's
+# caches: the server is what they wait for. From a server that keeps up each is told at once, since it could do more.
+SLOW = 2 * GATHER
 
 
 class HttpTransport:
@@ -56,7 +56,6 @@ class HttpTransport:
         self._generation = 0
         # Of which more came, in order, since those who wait were last told.
         self._gathered: dict[Answer, None] = {}
-        self._under_way = 0
 
     async def send(self, request: Request) -> Response:
         _, answer = await self._ask(request, whole=True)
@@ -83,14 +82,11 @@ class HttpTransport:
             authorization = await credentials.authorization()
             content = self._bytes(authorization, request)
             connection = self._idle_one() or await self._connect(request)
-            self._under_way += 1
             try:
                 answer = connection.begin(content, whole=whole)
                 await connection.wait(answer)
             except OSError as e:
                 raise _broke(request, e) from e
-            finally:
-                self._under_way -= 1
             if answer.status != 401 or renewed:
                 return connection, answer
             if not answer.complete:
@@ -162,7 +158,7 @@ class HttpTransport:
         return found
 
     def _gather(self, answer: Answer) -> None:
-        if answer.complete and self._under_way < MANY:
+        if answer.complete and answer.came_at - answer.asked_at < SLOW:
             wake(answer)
             return
         if not self._gathered:
