@@ -94,15 +94,14 @@ class Client:
 
     async def _send_once(self, call: Call) -> Response:
         await self._window.enter()
-        clock = asyncio.get_running_loop().time
-        started = clock()
+        started = asyncio.get_running_loop().time()
         code = "none"
         try:
             with self._deadlines.until(started + self._timeout):
                 response = await self._transport.send(call.request)
             code = str(response.status)
             if response.status < 400:
-                self._window.answered(started, response.came_at or clock())
+                self._window.answered(started)
                 return response
             error = error_from(call.request, response)
             if response.status in _OVERLOADED:

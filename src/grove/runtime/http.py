@@ -32,6 +32,7 @@ CLOSE_TIMEOUT = 2.0
 GATHER = 0.02
 # Answers that took so long are told together too, and whoever deals with them finds code and data in the processor's
 # caches: the server is what they wait for. From a server that keeps up each is told at once, since it could do more.
+# So late by at most half, they do not look to the client's window like answers of a server under strain.
 SLOW = 2 * GATHER
 
 
@@ -59,7 +60,7 @@ class HttpTransport:
 
     async def send(self, request: Request) -> Response:
         _, answer = await self._ask(request, whole=True)
-        return Response(answer.status, answer.headers, b"".join(answer.pieces), answer.came_at)
+        return Response(answer.status, answer.headers, b"".join(answer.pieces))
 
     async def stream(self, request: Request) -> "HttpStream":
         return HttpStream(request, *await self._ask(request, whole=False))

@@ -21,15 +21,11 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """An answer read to its end. Header names are lower case.
-
-    `came_at`: when, by the clock of the loop, if that may have been before it was told.
-    """
+    """An answer read to its end. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
-    came_at: float | None = None
 
 
 class Stream(Protocol):

@@ -55,8 +55,9 @@ class Window:
         if self._waiting:
             self._admit()
 
-    def answered(self, started: float, now: float) -> None:
-        """Loop times: at which the request began, and at which its answer came."""
+    def answered(self, started: float) -> None:
+        """`started` is the loop time at which the request began."""
+        now = asyncio.get_running_loop().time()
         latency = now - started
         # The mark doubles in a minute, so that one lucky answer does not set it for ever.
         best = min(latency, self._best * (1.0 + (now - self._marked) / 60.0))
