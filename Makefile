@@ -10,13 +10,15 @@ help:  ## list the targets
 
 install: $(STAMP)  ## make .venv with the grove command in it
 
-# The lock pins name, version and hash; the project itself is installed in place, without fetching anything.
-$(STAMP): requirements.lock pyproject.toml testbed/pyproject.toml
+# The locks pin name, version and hash: requirements.lock what the operator needs at run time, requirements-dev.lock
+# what the embedded cluster, the testbed and developers need beside it. The three distributions of this repository are
+# installed in place, without fetching anything.
+$(STAMP): requirements.lock requirements-dev.lock pyproject.toml sandbox/pyproject.toml testbed/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Grove needs Python 3.11 or newer; say which: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e . -e testbed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e . -e sandbox -e testbed
 	@touch $@
 
 demo: $(STAMP)  ## watch a gang live its whole life: make demo [SCHEDULER=default|kai|koordinator|volcano|yunikorn]
@@ -51,17 +53,17 @@ bench: $(STAMP)  ## costs, as counts and as ratios measured side by side
 	for b in decode pods runtime_costs operator_costs "operator_costs --real" kube_gangs; do $(BIN)/python -m benchmarks.$$b || exit 1; done
 
 docs: $(STAMP)  ## write the CRDs, the reference page and the table of schedulers
-	$(BIN)/python -m grove.api .
-	$(BIN)/python -m grove.schedulers .
+	$(BIN)/python -m grove.generate .
 
 format: $(STAMP)  ## put the code into house style
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-lock: $(STAMP)  ## renew requirements.lock from pyproject.toml
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --no-emit-index-url --python-version 3.11
+lock: $(STAMP)  ## renew both locks from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --upgrade --no-header --no-emit-index-url \
-	  --python-version 3.11 --group dev pyproject.toml -o requirements.lock
+	$(COMPILE) pyproject.toml -o requirements.lock
+	$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock
 
 clean:  ## remove what make made
 	rm -rf $(VENV) .cache

@@ -8,8 +8,9 @@ import msgspec
 import orjson
 
 from benchmarks.measure import Budget, cpu_per_object, finish, report
-from grove.api import PodCliqueSet, codec, yaml
-from grove.api.pods import Pod
+from grove.api import PodCliqueSet
+from grove.api.pod_view import Pod
+from grove.api.serialization import codec, yaml
 
 PODS = 10_000
 SETS = 1_000

@@ -17,26 +17,26 @@ from typing import Any
 
 import msgspec
 import orjson
+from grove_sandbox.nodes import nodes
 from grove_testbed.build import NotBuiltError
 
 from benchmarks.measure import Budget, finish
 from benchmarks.operator_costs import SETS
 from benchmarks.servers import WRITES, Server, real
 from grove.api.config import OperatorConfiguration
-from grove.api.crds import all_crds
-from grove.api.pods import Pod
-from grove.controllers.world import PODS
+from grove.api.pod_view import Pod
+from grove.api.serialization.crds import all_crds
+from grove.controllers.shared.informers import PODS
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
-from grove.runtime.cache import Change
-from grove.runtime.client import Client
-from grove.runtime.http import HttpTransport
-from grove.runtime.informer import Informer
-from grove.runtime.kubeconfig import Cluster
-from grove.runtime.logs import configure
-from grove.runtime.requests import Call
-from grove.runtime.transport import Request
-from grove.sandbox.nodes import nodes
+from grove.runtime.cache.cache import Change
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.requests import Call
+from grove.runtime.client.transport import Request
+from grove.runtime.telemetry.logs import configure
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Registry
 

@@ -33,17 +33,17 @@ from benchmarks.measure import Budget, finish
 from benchmarks.pace import Pace
 from benchmarks.servers import WRITES, Recorder, Server, embedded, real
 from grove.api.config import OperatorConfiguration
-from grove.api.crds import all_crds
-from grove.controllers.reasons import LOOK_EVERY, LOOK_PER_REPLICA
-from grove.controllers.statuses import GATHER_ON_THE_WAY
+from grove.api.serialization.crds import all_crds
+from grove.controllers.podcliqueset.running_reason import LOOK_EVERY, LOOK_PER_REPLICA
+from grove.controllers.shared.status_writer import GATHER_ON_THE_WAY
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
-from grove.runtime.client import Client
-from grove.runtime.errors import RequestError
-from grove.runtime.http import HttpTransport
-from grove.runtime.logs import configure
-from grove.runtime.requests import Call
-from grove.runtime.transport import Request
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import RequestError
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.requests import Call
+from grove.runtime.client.transport import Request
+from grove.runtime.telemetry.logs import configure
 from grove.schedulers.registry import Registry
 
 OF_SCHEDULERS = ("workloads", "podgroups", "compositepodgroups")

@@ -5,17 +5,17 @@ import orjson
 
 from benchmarks.measure import Budget, cpu_per_object, finish, report
 from grove.api import Clique, ObjectMeta, PodCliqueSet, PodCliqueSetSpec, PodCliqueSetTemplate
-from grove.plan.cliques import standalone_clique
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings, gangs_of_replica
-from grove.plan.pods import PodTemplate
-from grove.plan.shape import Shape
+from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.cliques import standalone_clique
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.pods import PodTemplate
 
 PODS = 20_000
 TEMPLATES = 500
 
 
-def example() -> Shape:
+def example() -> SetLayout:
     """A set whose pods are of usual size: about 4 KB each."""
     container = {
         "name": "worker",
@@ -29,17 +29,17 @@ def example() -> Shape:
     volumes = [{"name": f"volume-{k}", "configMap": {"name": f"config-{k}"}} for k in range(6)]
     clique = Clique.of("worker", {"containers": [container], "volumes": volumes}, replicas=4)
     spec = PodCliqueSetSpec(replicas=1, template=PodCliqueSetTemplate(cliques=[clique]))
-    return Shape(PodCliqueSet(metadata=ObjectMeta(name="llama", namespace="default", uid="u"), spec=spec))
+    return SetLayout(PodCliqueSet(metadata=ObjectMeta(name="llama", namespace="default", uid="u"), spec=spec))
 
 
 def main() -> None:
-    shape = example()
-    clique = standalone_clique(shape, shape.standalone[0], 0)
-    [gang] = gangs_of_replica(shape, 0, {}, GangSettings("default-scheduler", "default"))
+    layout = example()
+    clique = standalone_clique(layout, layout.standalone[0], 0)
+    [gang] = gangs_of_replica(layout, 0, {}, GangSettings("default-scheduler", "default"))
     draft = PodDraft(scheduler_name="default-scheduler", gate="example.com/gang")
 
     def template() -> PodTemplate:
-        return PodTemplate(shape, clique, gang, draft, init_image="grove-initc:1")
+        return PodTemplate(layout, clique, gang, draft, init_image="grove-initc:1")
 
     made = template()
     pod = msgspec.json.decode(made.body(0))

@@ -16,17 +16,17 @@ import msgspec
 from benchmarks.decode import pod_event
 from benchmarks.measure import Budget, finish, report
 from benchmarks.servers import embedded
-from grove.api.pods import Pod
-from grove.runtime.batch import for_each, raise_failures
-from grove.runtime.client import Client
-from grove.runtime.collection import Collection
-from grove.runtime.controller import Controller
-from grove.runtime.http import HttpTransport
-from grove.runtime.informer import Informer
-from grove.runtime.kubeconfig import Cluster
-from grove.runtime.objects import ObjectKey, Resource, key_of
-from grove.runtime.sources import Source, itself
-from grove.runtime.transport import Request, Response
+from grove.api.pod_view import Pod
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.objects import ObjectKey, Resource, key_of
+from grove.runtime.client.resource_client import ResourceClient
+from grove.runtime.client.transport import Request, Response
+from grove.runtime.controller.concurrently import for_each, raise_failures
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.triggers import Trigger, itself
 
 PODS = Resource("", "v1", "pods", "Pod")
 COUNT = 10_000
@@ -127,7 +127,7 @@ async def _informer(transport: _Recorded) -> tuple[Informer[Pod], Controller[Obj
         if pod.status.phase == "Lost":
             await informer.objects.delete(key)
 
-    controller = Controller("bench", nothing, [Source(informer, itself, why="a benchmark")])
+    controller = Controller("bench", nothing, [Trigger(informer, itself, why="a benchmark")])
     reading = asyncio.create_task(informer.run())
     await informer.synced.wait()
     reading.cancel()
@@ -168,7 +168,7 @@ async def _memory(transport: _Recorded) -> float:
 
 async def _writes(cluster: Cluster, example: bytes) -> tuple[float, float, float]:
     transport = HttpTransport(cluster)
-    pods = Collection(Client(transport), PODS, decode)
+    pods = ResourceClient(Client(transport), PODS, decode)
     numbers = iter(range(1_000_000))
     pod = msgspec.json.decode(example)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "default"}, "spec": pod["spec"]}

@@ -10,16 +10,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.http import serve
 from grove_testbed.access import IDENTITIES
 from grove_testbed.accounting import RequestCounter
 from grove_testbed.cluster import Cluster as Testbed
 
-from grove.runtime.credentials import FixedToken
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import Cluster, from_kubeconfig
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.http import serve
+from grove.runtime.client.credentials import FixedToken
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import Cluster, from_kubeconfig
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 WRITES = ("create", "update", "patch", "delete")

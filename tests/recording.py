@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from grove.schedulers.comparison import RESULTS, Shown, offers, results
+from grove.generate.scheduler_table import RESULTS, Shown, offers, results
 from grove.schedulers.promises import Promise
 
 Properties = list[tuple[str, str]]

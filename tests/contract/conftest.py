@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import aiohttp
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.http import serve
 from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
 from grove_testbed.fixtures import started
 from grove_testbed.results import note_use
 from grove_testbed.sessions import session_to
 
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.http import serve
 from tests.contract.api import Answer, Api
 from tests.contract.objects import CRDS, WIDGET_CRD
 

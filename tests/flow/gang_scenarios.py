@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from grove_sandbox.nodes import node
+from grove_sandbox.schedulers.catalog import CATALOG
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
 from grove.api.reasons import RunReason
-from grove.cli.explain_cluster import find_subject, read
+from grove.cli.explain.cluster import find_subject, read
 from grove.plan.explain import explain
-from grove.sandbox.nodes import node
-from grove.sandbox.schedulers.catalog import CATALOG
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from tests.flow.operating import Grove, running

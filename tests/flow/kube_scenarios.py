@@ -8,8 +8,9 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from grove_sandbox.nodes import RACK, ZONE, node
+
 from grove.api import labels
-from grove.sandbox.nodes import RACK, ZONE, node
 from grove.schedulers.promises import Promise
 from tests.recording import shows
 

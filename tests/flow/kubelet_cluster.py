@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from grove_sandbox.apiserver import ApiServer, Write
+from grove_sandbox.apiserver.definitions import Dialect
+from grove_sandbox.clock import loop_clock
+from grove_sandbox.faults import Faults
+from grove_sandbox.kubelet.kubelet import Kubelet, Program
+from grove_sandbox.nodes import NodeKeeper, node
+from grove_sandbox.schedulers.catalog import CATALOG
+from grove_sandbox.schedulers.simulator import SchedulerSimulator
 
-from grove.runtime.client import Client
-from grove.runtime.transport import Request, Response
-from grove.sandbox.apiserver import ApiServer, Write
-from grove.sandbox.apiserver.definitions import Dialect
-from grove.sandbox.clock import loop_clock
-from grove.sandbox.faults import Faults
-from grove.sandbox.kubelet.kubelet import Kubelet, Program
-from grove.sandbox.nodes import NodeKeeper, node
-from grove.sandbox.schedulers.catalog import CATALOG
-from grove.sandbox.schedulers.simulator import SchedulerSimulator
+from grove.runtime.client.client import Client
+from grove.runtime.client.transport import Request, Response
 
 Json = dict[str, Any]
 POD_PATH = "/api/v1/namespaces/default/pods"

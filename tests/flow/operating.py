@@ -1,11 +1,12 @@
-"""The operator on the embedded cluster, for flow tests: `grove.testing`, and the examples to run on it."""
+"""The operator on the embedded cluster, for flow tests: `grove_sandbox.flow`, and the examples to run on it."""
 
 import asyncio
 from pathlib import Path
 from typing import Any
 
-from grove.api import yaml
-from grove.testing import Grove, cluster_with_crds, operator, running
+from grove_sandbox.flow import Grove, cluster_with_crds, operator, running
+
+from grove.api.serialization import yaml
 
 Json = dict[str, Any]
 EXAMPLES = Path(__file__).parents[2] / "examples"

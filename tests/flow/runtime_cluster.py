@@ -5,19 +5,19 @@ import random
 from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
+from grove_sandbox.apiserver import ApiServer
 
-from grove.runtime.batch import for_each, raise_failures
-from grove.runtime.client import Client
-from grove.runtime.collection import Collection
-from grove.runtime.controller import Controller
-from grove.runtime.errors import AlreadyExists
-from grove.runtime.informer import Informer
-from grove.runtime.manager import Manager
-from grove.runtime.metrics import Metrics
-from grove.runtime.objects import ObjectKey, ObjectMeta, Resource, key_of
-from grove.runtime.sources import Source, came_or_went, itself
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.apiserver import ApiServer
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import AlreadyExists
+from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+from grove.runtime.client.resource_client import ResourceClient
+from grove.runtime.client.transport import Request, Response, Stream, Transport
+from grove.runtime.controller.concurrently import for_each, raise_failures
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.manager import Manager
+from grove.runtime.controller.triggers import Trigger, came_or_went, itself
+from grove.runtime.telemetry.metrics import Metrics
 
 METRICS = Metrics()  # of no interest
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -39,9 +39,9 @@ def body(name: str, data: dict[str, str] | None = None, labels: dict[str, str] |
     return msgspec.json.encode(made)
 
 
-def straight(server: ApiServer) -> Collection[ConfigMap]:
+def straight(server: ApiServer) -> ResourceClient[ConfigMap]:
     """A way to the server on which nothing goes wrong, for the test itself."""
-    return Collection(Client(server, metrics=METRICS, chance=random.Random(0)), CONFIG_MAPS, decode)
+    return ResourceClient(Client(server, metrics=METRICS, chance=random.Random(0)), CONFIG_MAPS, decode)
 
 
 async def stored(server: ApiServer) -> dict[str, str]:
@@ -98,8 +98,8 @@ class FleetController:
             "fleet",
             self.reconcile,
             [
-                Source(self.fleets, itself, why="its size or colour may have changed"),
-                Source(
+                Trigger(self.fleets, itself, why="its size or colour may have changed"),
+                Trigger(
                     self.members,
                     _fleet_of,
                     why="one that came or went changes what is missing",

@@ -23,12 +23,12 @@ from typing import Any
 
 import orjson
 import pytest
+from grove_sandbox.apiserver import Write
 
 from grove.operator.assembly import Process
-from grove.runtime.cache import Cache
-from grove.runtime.informer import Informer
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.apiserver import Write
+from grove.runtime.cache.cache import Cache
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from tests.flow.operating import quiet
 
 Json = dict[str, Any]

@@ -6,15 +6,15 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar
 
 import pytest
+from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.status import ApiError
+from grove_sandbox.flow.backend_flow import clique, condition, gated
+from grove_sandbox.flow.cluster import Grove, Json, cluster_with_crds, operator, running
 
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.apiserver.server import Whole
-from grove.sandbox.apiserver.status import ApiError
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.volcano import Volcano
-from grove.testing.cluster import Grove, Json, cluster_with_crds, operator, running
-from grove.testing.flow import clique, condition, gated
 
 pytestmark = pytest.mark.looptime
 

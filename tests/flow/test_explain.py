@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from grove_sandbox.nodes import nodes
 
 from grove.api.config import OperatorConfiguration
 from grove.api.reasons import Actor, RunReason, Step
-from grove.cli.explain_cluster import find_subject, follow, read
+from grove.cli.explain.cluster import find_subject, follow, read
 from grove.cli.output import CommandError
 from grove.plan.explain import Explanation, explain, top_reason
-from grove.sandbox.nodes import nodes
-from grove.schedulers.kai import Kai
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, running

@@ -16,17 +16,17 @@ from typing import Any
 
 import pytest
 import structlog
+from grove_sandbox.flow.bystander import Bystander
 
 from grove.api import PodGang
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.controllers.cliques import CliqueController
+from grove.controllers.podclique.clique_controller import CliqueController
 from grove.operator.assembly import BackendProcess, Operator, Process
-from grove.plan import gates
-from grove.runtime.client import Client
-from grove.runtime.in_hand import IN_HAND
+from grove.plan.gangs import gates
+from grove.runtime.client.client import Client
+from grove.runtime.controller.in_hand import IN_HAND
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Registry
-from grove.testing.bystander import Bystander
 from tests.flow.interleavings import Explorer, Found
 from tests.flow.operating import Grove, Json, cluster_with_crds
 from tests.flow.steps import Objects, Steps, Stepwise

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from grove_sandbox.nodes import RACK, ZONE
 
-from grove.sandbox.nodes import RACK, ZONE
 from tests.flow.gang_scenarios import Json, clique
 from tests.flow.operating import Grove
 from tests.flow.test_kai_gangs import TestKai as Kai

@@ -5,13 +5,13 @@ import json
 from typing import Any, ClassVar
 
 import pytest
+from grove_sandbox.nodes import RACK, node
+from grove_sandbox.schedulers.catalog import CATALOG, Entry
+from grove_sandbox.schedulers.koordinator import KoordinatorScheduler
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.nodes import RACK, node
-from grove.sandbox.schedulers.catalog import CATALOG, Entry
-from grove.sandbox.schedulers.koordinator import KoordinatorScheduler
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory

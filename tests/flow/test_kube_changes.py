@@ -7,17 +7,18 @@ from typing import Any
 
 import orjson
 import pytest
+from grove_sandbox.nodes import RACK, ZONE
 from prometheus_client import generate_latest
 from structlog.testing import capture_logs
 
-from grove.api import PodGang, codec, labels
+from grove.api import PodGang, labels
 from grove.api.config import OperatorConfiguration
-from grove.cli.explain_cluster import find_subject, read
+from grove.api.serialization import codec
+from grove.cli.explain.cluster import find_subject, read
 from grove.operator.metrics import GroveMetrics
 from grove.plan.explain import explain
-from grove.runtime.metrics import Metrics
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.nodes import RACK, ZONE
+from grove.runtime.client.transport import Request, Response, Stream, Transport
+from grove.runtime.telemetry.metrics import Metrics
 from grove.schedulers.kube import Kubernetes
 from tests.flow.kube_scenarios import (
     GANGS,

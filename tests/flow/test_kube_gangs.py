@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grove.api.config import OperatorConfiguration
-from grove.runtime.transport import Request, Response, Stream, Transport
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PRIORITY_CLASSES, TOPOLOGIES, TOPOLOGY, Lab
 from tests.flow.operating import Grove, cluster_with_crds, operator

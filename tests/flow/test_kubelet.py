@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from grove_sandbox.faults import Faults, Rates
+from grove_sandbox.kubelet.objects import Pod
+from grove_sandbox.nodes import NOT_READY, node
 
-from grove.sandbox.faults import Faults, Rates
-from grove.sandbox.kubelet.objects import Pod
-from grove.sandbox.nodes import NOT_READY, node
 from tests.flow.kubelet_cluster import POD_PATH, asks, cluster, condition, pod
 
 pytestmark = pytest.mark.looptime

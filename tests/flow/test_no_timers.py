@@ -8,19 +8,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from grove_sandbox.flow.cluster import backend_alone
 
-from grove.api import codec
 from grove.api.config import OperatorConfiguration
-from grove.controllers import gangs
-from grove.controllers.discovery import Discovery
-from grove.controllers.gangs import GangController
-from grove.runtime.objects import ObjectKey
-from grove.schedulers.kai import Kai
+from grove.api.serialization import codec
+from grove.controllers import podgang as gangs
+from grove.controllers.podgang import GangController
+from grove.controllers.scheduler_objects.discovery import Discovery
+from grove.runtime.client.objects import ObjectKey
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
-from grove.testing.cluster import backend_alone
 from tests.flow.operating import Grove, Json, cluster_with_crds, operator, quiet
 from tests.flow.test_kai_gangs import TestKai as KaiGangs
 from tests.flow.test_operator_faults import small

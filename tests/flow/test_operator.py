@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from grove.api import PodGang, labels
-from grove.api.pods import Pod
-from grove.runtime.transport import Request, Response, Transport
+from grove.api.pod_view import Pod
+from grove.runtime.client.transport import Request, Response, Transport
 from grove.schedulers.backend import Served
 from grove.schedulers.kube import Kubernetes
 from tests.flow.operating import Grove, cluster_with_crds, example, operator, running

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from grove_sandbox.faults import Faults, FaultyTransport, Killed, Rates
 
 from grove.api import labels
-from grove.sandbox.faults import Faults, FaultyTransport, Killed, Rates
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator
 
 pytestmark = pytest.mark.looptime

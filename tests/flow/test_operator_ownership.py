@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grove_sandbox.flow.bystander import Bystander
 from structlog.testing import capture_logs
 
-from grove.api import labels, yaml
+from grove.api import labels
 from grove.api.config import OperatorConfiguration, TopologyAwareScheduling
-from grove.runtime.transport import Request, Response, Transport
-from grove.testing.bystander import Bystander
+from grove.api.serialization import yaml
+from grove.runtime.client.transport import Request, Response, Transport
 from tests.flow.operating import Grove, Json, example, operator, running
 
 pytestmark = pytest.mark.looptime

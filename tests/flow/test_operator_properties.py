@@ -6,7 +6,8 @@ import looptime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grove.api import PodCliqueSet, codec, labels
+from grove.api import PodCliqueSet, labels
+from grove.api.serialization import codec
 from grove.api.validation import validate
 from tests.flow.operating import Grove, Json, operator, running
 

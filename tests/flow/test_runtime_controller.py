@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.faults import Faults, FaultyTransport, Rates
 
-from grove.runtime.objects import ObjectKey
-from grove.runtime.transport import Transport
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.faults import Faults, FaultyTransport, Rates
+from grove.runtime.client.objects import ObjectKey
+from grove.runtime.client.transport import Transport
 from tests.flow.runtime_cluster import Counted, FleetController, body, settled, straight
 
 pytestmark = pytest.mark.looptime

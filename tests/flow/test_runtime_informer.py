@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.faults import Faults, Rates
 
-from grove.runtime.client import Client
-from grove.runtime.errors import Conflict, RequestError
-from grove.runtime.informer import Informer
-from grove.runtime.objects import ObjectKey
-from grove.runtime.transport import Transport
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.faults import Faults, Rates
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import Conflict, RequestError
+from grove.runtime.client.objects import ObjectKey
+from grove.runtime.client.transport import Transport
 from tests.flow.runtime_cluster import CONFIG_MAPS, ConfigMap, body, cached, decode, settled, stored, straight
 
 pytestmark = pytest.mark.looptime

@@ -7,16 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 import looptime
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.faults import Faults, Rates
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from grove.runtime.client import Client
-from grove.runtime.errors import RequestError
-from grove.runtime.informer import Informer
-from grove.runtime.objects import ObjectKey, version_of
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.faults import Faults, Rates
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import RequestError
+from grove.runtime.client.objects import ObjectKey, version_of
 from tests.flow.runtime_cluster import CONFIG_MAPS, ConfigMap, body, cached, decode, settled, stored, straight
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.cluster import Cluster
+from grove_sandbox.http import serve
 
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.cluster import Cluster
-from grove.sandbox.http import serve
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 
@@ -102,7 +102,7 @@ async def test_the_command_writes_a_kubeconfig_and_ctrl_c_ends_it_cleanly(tmp_pa
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "grove.cli.sandbox",
+        "grove_sandbox.commands.sandbox",
         *("2", "0", "1.36", str(kubeconfig)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -5,17 +5,17 @@ import asyncio
 import msgspec
 import orjson
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.clock import loop_clock
+from grove_sandbox.faults import HANG, Fault, Faults, FaultyTransport, Killed, Rates
+from grove_sandbox.kubelet.objects import PODS as POD_TYPE
+from grove_sandbox.kubelet.objects import Pod
 
-from grove.runtime.client import Client
-from grove.runtime.errors import TransportError
-from grove.runtime.informer import Informer
-from grove.runtime.objects import ResourceType
-from grove.runtime.transport import Request, Stream
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.clock import loop_clock
-from grove.sandbox.faults import HANG, Fault, Faults, FaultyTransport, Killed, Rates
-from grove.sandbox.kubelet.objects import PODS as POD_TYPE
-from grove.sandbox.kubelet.objects import Pod
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import TransportError
+from grove.runtime.client.objects import ResourceType
+from grove.runtime.client.transport import Request, Stream
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 pytestmark = pytest.mark.looptime

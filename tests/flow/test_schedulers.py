@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from grove_sandbox.apiserver.status import GroupResource
+from grove_sandbox.faults import Faults, Rates
+from grove_sandbox.nodes import node
 
-from grove.sandbox.apiserver.status import GroupResource
-from grove.sandbox.faults import Faults, Rates
-from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import POD_PATH, Json, TestCluster, cluster, condition, pod
 from tests.flow.scheduler_gangs import (
     GANGS,

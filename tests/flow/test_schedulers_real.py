@@ -15,12 +15,12 @@ from typing import Any
 import aiohttp
 import looptime
 import pytest
+from grove_sandbox.nodes import node
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 from grove_testbed.schedulers import SCHEDULERS
 from grove_testbed.sessions import session_to
 
-from grove.sandbox.nodes import node
 from tests.flow.kubelet_cluster import Json, cluster, pod
 from tests.flow.scheduler_gangs import (
     GANGS,

@@ -5,16 +5,16 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any
 
 import pytest
+from grove_sandbox.faults import Faults, FaultyTransport, Killed
+from grove_sandbox.flow.cluster import backend_alone
+from grove_sandbox.nodes import node
 
-from grove.api import codec
 from grove.api.config import OperatorConfiguration
-from grove.sandbox.faults import Faults, FaultyTransport, Killed
-from grove.sandbox.nodes import node
-from grove.schedulers.kai import Kai
+from grove.api.serialization import codec
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
-from grove.testing.cluster import backend_alone
 from tests.flow.operating import Grove, cluster_with_crds, example, operator
 from tests.flow.test_operator_faults import picture, small
 

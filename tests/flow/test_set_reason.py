@@ -5,15 +5,15 @@ from typing import Any
 
 import orjson
 import pytest
+from grove_sandbox.nodes import node
 from structlog.testing import capture_logs
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.reasons import RunReason
-from grove.cli.explain_cluster import find_subject, read
-from grove.plan.draft import PodDraft
+from grove.cli.explain.cluster import find_subject, read
 from grove.plan.explain import explain
-from grove.runtime.transport import Request
-from grove.sandbox.nodes import node
+from grove.plan.objects.pod_draft import PodDraft
+from grove.runtime.client.transport import Request
 from grove.schedulers.backend import Refusal
 from grove.schedulers.kube import Kubernetes
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running

@@ -5,21 +5,21 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
+from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.status import ApiError
+from grove_sandbox.cluster import CRDS
+from grove_sandbox.flow.backend_flow import clique, condition, gated
+from grove_sandbox.flow.cluster import Grove, Json, running
+from grove_sandbox.schedulers.catalog import CATALOG
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.cli.explain_cluster import find_subject, read
+from grove.cli.explain.cluster import find_subject, read
 from grove.plan.explain import explain
-from grove.runtime.transport import Request, Response, Stream, Transport
-from grove.sandbox.apiserver.server import Whole
-from grove.sandbox.apiserver.status import ApiError
-from grove.sandbox.cluster import CRDS
-from grove.sandbox.schedulers.catalog import CATALOG
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.volcano import Volcano
-from grove.testing.cluster import Grove, Json, running
-from grove.testing.flow import clique, condition, gated
 
 pytestmark = pytest.mark.looptime
 

@@ -1,8 +1,8 @@
 """Topology and queue admission under Volcano, on the embedded cluster."""
 
 import pytest
+from grove_sandbox.nodes import RACK, node
 
-from grove.sandbox.nodes import RACK, node
 from tests.flow.gang_scenarios import PODS, Json, clique
 from tests.flow.operating import Grove
 from tests.flow.test_volcano_gangs import TestVolcano as Volcano

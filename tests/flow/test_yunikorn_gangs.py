@@ -4,10 +4,11 @@ import asyncio
 import json
 from typing import Any, ClassVar
 
+from grove_sandbox.nodes import RACK, node
+
 from grove.api.labels import POD_GANG
-from grove.sandbox.nodes import RACK, node
 from grove.schedulers.registry import Factory
-from grove.schedulers.yunikorn import YuniKorn
+from grove.schedulers.yunikorn.backend import YuniKorn
 from tests.flow.gang_scenarios import PODS, SETS, GangScenarios, Json, clique
 from tests.flow.operating import Grove
 

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from grove_sandbox.nodes import node
 from grove_testbed.cluster import Cluster
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
-from grove.sandbox.nodes import node
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory

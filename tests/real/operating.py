@@ -16,13 +16,13 @@ from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 
 from grove.api.config import OperatorConfiguration
-from grove.api.crds import all_crds
+from grove.api.serialization.crds import all_crds
 from grove.operator.assembly import BackendProcess, Operator, discover
-from grove.runtime.client import Client
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import find_cluster
-from grove.runtime.requests import Call
-from grove.runtime.transport import Request, Response, Stream, Transport
+from grove.runtime.client.client import Client
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import find_cluster
+from grove.runtime.client.requests import Call
+from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.schedulers.registry import Factory, Registry
 
 Json = dict[str, Any]

@@ -13,17 +13,17 @@ from typing import Any, TypeVar
 
 import msgspec
 import pytest
+from grove_sandbox.nodes import ZONE, node
 from grove_testbed import flags
 from grove_testbed.cluster import Cluster
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration
-from grove.api.pods import Pod
-from grove.controllers.world import PODS as PODS_KIND
-from grove.runtime.cache import Change
-from grove.runtime.client import Client
-from grove.runtime.informer import Informer
-from grove.sandbox.nodes import ZONE, node
+from grove.api.pod_view import Pod
+from grove.controllers.shared.informers import PODS as PODS_KIND
+from grove.runtime.cache.cache import Change
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
@@ -368,7 +368,7 @@ async def test_pods_without_their_group_wait_for_it(lab: RealLab, dialect: str) 
 
 async def test_probes_tell_what_the_server_keeps(lab: RealLab, dialect: str) -> None:
     """Each dialect is chosen by its own probes, on a server with exactly its switches."""
-    from grove.controllers.discovery import Discovery
+    from grove.controllers.scheduler_objects.discovery import Discovery
 
     backend = Kubernetes({})
     known = await Discovery(lab.client, [backend])._answer(backend)

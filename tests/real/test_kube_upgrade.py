@@ -10,7 +10,7 @@ from grove_testbed.build import NotBuiltError
 from grove_testbed.cluster import Cluster
 from grove_testbed.results import note_use
 
-from grove.api.crds import all_crds
+from grove.api.serialization.crds import all_crds
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, SETS
 from tests.real.operating import furnish

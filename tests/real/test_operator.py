@@ -89,7 +89,7 @@ def wait_for_gangs(cluster: Cluster, *names: str) -> None:
 
 def test_a_set_lives_its_whole_life(control_plane: Cluster, operator: subprocess.Popen[bytes]) -> None:
     cluster = control_plane
-    manifest = str(ROOT / "src/grove/cli/demo.yaml")
+    manifest = str(ROOT / "sandbox/src/grove_sandbox/commands/demo/demo.yaml")
     cluster.kubectl("apply", "-f", manifest)
     wait_for_gangs(cluster, "llama-0", "llama-0-prefill-0")
     assert len(get(cluster, "pods")) == 13

@@ -9,20 +9,20 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import pytest
+from grove_sandbox.kubelet.objects import PODS, Pod
 from grove_testbed.accounting import RequestCounter
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 from grove_testbed.proxy import FaultProxy
 
-from grove.runtime.batch import for_each
-from grove.runtime.cache import Change
-from grove.runtime.client import Client
-from grove.runtime.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
-from grove.runtime.http import HttpTransport
-from grove.runtime.informer import Informer
-from grove.runtime.kubeconfig import find_cluster
-from grove.runtime.objects import ObjectKey
-from grove.sandbox.kubelet.objects import PODS, Pod
+from grove.runtime.cache.cache import Change
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import find_cluster
+from grove.runtime.client.objects import ObjectKey
+from grove.runtime.controller.concurrently import for_each
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
 

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from grove_sandbox.nodes import node
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
 from grove_testbed.schedulers import SCHEDULERS
 
-from grove.sandbox.nodes import node
 from tests.real.gangs import GANGS, Json
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]

@@ -10,7 +10,7 @@ from grove_testbed.cluster import Cluster
 
 from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
-from grove.schedulers.yunikorn import PARAMETERS, YuniKorn
+from grove.schedulers.yunikorn.backend import PARAMETERS, YuniKorn
 from tests.real.gang_scenarios import GANGS, PATIENCE, SETS, GangScenarios, Json, Space, clique
 from tests.recording import shows
 

@@ -7,7 +7,7 @@ from grove.api.meta import Condition
 from grove.api.podgang import PodGang, PodGangStatus
 from grove.api.scalars import Time
 from grove.operator.metrics import GroveMetrics
-from grove.runtime.metrics import Metrics
+from grove.runtime.telemetry.metrics import Metrics
 from tests.unit.plan.observed import NOW
 from tests.unit.schedulers.gangs import gang
 

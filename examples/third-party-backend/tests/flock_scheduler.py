@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from grove_example_scheduler.backend import FLOCKS, LANES, LINK, PART
+from grove_sandbox.schedulers.cluster import Cluster, label_domains
+from grove_sandbox.schedulers.gangs import Gang, place
+from grove_sandbox.schedulers.objects import Json, Pod, Thing
+from grove_sandbox.schedulers.policy import Round, StatusWrite, View
 
-from grove.runtime.objects import Resource, ResourceType
-from grove.sandbox.schedulers.cluster import Cluster, label_domains
-from grove.sandbox.schedulers.gangs import Gang, place
-from grove.sandbox.schedulers.objects import Json, Pod, Thing
-from grove.sandbox.schedulers.policy import Round, StatusWrite, View
+from grove.runtime.client.objects import Resource, ResourceType
 
 _FLOCKS = Resource(FLOCKS.group, FLOCKS.version, FLOCKS.plural, FLOCKS.kind)
 _LANES = Resource(LANES.group, LANES.version, LANES.plural, LANES.kind, namespaced=False)

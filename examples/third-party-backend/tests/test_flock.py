@@ -3,9 +3,8 @@
 from flock_scheduler import FlockScheduler
 from grove_example_scheduler import definitions
 from grove_example_scheduler.backend import LANE, Flock
-
-from grove.schedulers.testing import BackendConformance, served_by
-from grove.testing import BackendFlow
+from grove_sandbox.conformance import BackendConformance, served_by
+from grove_sandbox.flow import BackendFlow
 
 
 def lane(name: str) -> dict[str, object]:

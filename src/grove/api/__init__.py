@@ -13,7 +13,6 @@ pcs = PodCliqueSet(
 print(pcs.to_yaml())
 """
 
-from grove.api.codec import DecodeError, raw
 from grove.api.config import OperatorConfiguration, SchedulerProfile
 from grove.api.meta import Condition, LastError, ObjectMeta, OwnerReference, Resource
 from grove.api.podclique import AutoScalingConfig, PodClique, PodCliqueSpec, PodCliqueStatus
@@ -43,6 +42,7 @@ from grove.api.scalinggroup import (
     PodCliqueScalingGroupSpec,
     PodCliqueScalingGroupStatus,
 )
+from grove.api.serialization.codec import DecodeError, raw
 from grove.api.sharing import (
     CliqueFilter,
     CliqueResourceSharing,

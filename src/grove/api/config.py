@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Raw
 
-from grove.api import codec, yaml
 from grove.api.groups import OPERATOR_CONFIG_V1ALPHA1
-from grove.api.model import About, Model, default
 from grove.api.scalars import Duration
+from grove.api.serialization import codec, yaml
+from grove.api.serialization.model import About, Model, default
 
 DEFAULT_SCHEDULER = "default-scheduler"
 

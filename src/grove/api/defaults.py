@@ -6,10 +6,10 @@ Pure functions: the same for the webhook, the operator and `grove render`.
 import msgspec
 from msgspec import Raw
 
-from grove.api.model import replace
 from grove.api.podclique import AutoScalingConfig, PodCliqueSpec
 from grove.api.podcliqueset import Clique, HeadlessServiceConfig, PodCliqueSet, ScalingGroup
 from grove.api.scalars import Duration
+from grove.api.serialization.model import replace
 
 TERMINATION_DELAY = Duration("4h0m0s")
 POD_DEFAULTS = {"restartPolicy": Raw(b'"Always"'), "terminationGracePeriodSeconds": Raw(b"30")}

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from msgspec import Raw
 
-from grove.api import codec, yaml
-from grove.api.model import About, Int64, Model
 from grove.api.scalars import Time
+from grove.api.serialization import codec, yaml
+from grove.api.serialization.model import About, Int64, Model
 
 
 class OwnerReference(Model):

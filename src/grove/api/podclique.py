@@ -6,8 +6,8 @@ from msgspec import Raw
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
 from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceType, Scale
-from grove.api.model import About, Int32, Int64, Model, default
 from grove.api.scalars import Time
+from grove.api.serialization.model import About, Int32, Int64, Model, default
 
 _CONTAINERS = {
     "type": "array",

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from grove.api.codec import raw
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
 from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceType, Scale
-from grove.api.model import About, Cel, Int32, Int64, Model, default
 from grove.api.podclique import AutoScalingConfig, PodCliqueSpec
 from grove.api.scalars import Duration, Time
+from grove.api.serialization.codec import raw
+from grove.api.serialization.model import About, Cel, Int32, Int64, Model, default
 from grove.api.sharing import (
     CliqueResourceSharing,
     NamedClaimTemplate,

@@ -6,7 +6,7 @@ import msgspec
 
 from grove.api.groups import SCHEDULER, SCHEDULER_V1ALPHA1, V1ALPHA1
 from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
-from grove.api.model import About, Int32, Model, default
+from grove.api.serialization.model import About, Int32, Model, default
 
 
 class NamespacedName(Model):

@@ -13,7 +13,7 @@ from typing import Annotated, Self
 
 import msgspec
 
-from grove.api.model import About
+from grove.api.serialization.model import About
 
 # JSON has both; Kubernetes writes whichever the user wrote.
 IntOrString = Annotated[int | str, About(schema={"x-kubernetes-int-or-string": True})]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Raw
 
-from grove.api.model import About, Model
+from grove.api.serialization.model import About, Model
 
 SharingScope = Literal["AllReplicas", "PerReplica"]
 

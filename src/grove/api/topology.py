@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
 from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
-from grove.api.model import About, Cel, Int64, Model, default
+from grove.api.serialization.model import About, Cel, Int64, Model, default
 
 _DOMAIN = r"^[a-z][a-z0-9-]*$"
 _LABEL_KEY = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"

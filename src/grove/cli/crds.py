@@ -14,7 +14,7 @@ def crds(
     output: OutputOption = Output.YAML,
 ) -> None:
     """Print the CustomResourceDefinitions: grove crds | kubectl apply --server-side -f -"""
-    from grove.api.crds import KINDS, crd
+    from grove.api.serialization.crds import KINDS, crd
 
     if output is Output.TABLE:
         raise CommandError("a CRD does not fit into a table", "use --output yaml or json", Exit.USAGE)

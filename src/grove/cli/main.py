@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from grove.cli import sandbox
 from grove.cli.crds import crds
-from grove.cli.demo import demo
-from grove.cli.explain import explain
+from grove.cli.explain.command import explain
 from grove.cli.operator import backend, operator
 from grove.cli.output import CommandError, Exit, fail, print_error
 from grove.cli.render import render
+from grove.cli.sandbox_commands import add_sandbox_commands
 from grove.cli.validate import validate
 
 app = typer.Typer(
@@ -42,20 +41,13 @@ def grove(
     """Gang scheduling for any Kubernetes scheduler."""
 
 
-app.command()(demo)
 app.command()(validate)
 app.command()(render)
 app.command()(crds)
 app.command()(explain)
 app.command()(operator)
 app.command()(backend)
-
-_sandbox = typer.Typer(
-    no_args_is_help=True, help="Run the embedded cluster, for trying things out with kubectl."
-)
-_sandbox.command()(sandbox.up)
-_sandbox.command()(sandbox.down)
-app.add_typer(_sandbox, name="sandbox")
+add_sandbox_commands(app)
 
 
 def run() -> None:

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from grove import __version__
-from grove.api import codec
 from grove.api.config import OperatorConfiguration
 from grove.api.meta import Resource
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
+from grove.api.serialization import codec
 from grove.api.topology import ClusterTopologyBinding
 from grove.cli.output import CommandError, Exit
-from grove.plan import startup
-from grove.plan.claims import NO_TAGS, TemplateRef, external_templates
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import topology_name
+from grove.plan.gangs.membership import topology_name
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects import startup
+from grove.plan.objects.claims import NO_TAGS, TemplateRef, external_templates
+from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.render import Scheduling, Sizes, render
-from grove.plan.shape import Shape
 from grove.schedulers.backend import (
     Backend,
     Dialects,
@@ -67,11 +67,11 @@ class Offline:
         except (SelectionError, Refusal) as e:
             raise CommandError(str(e)) from e
 
-    def _scheduling(self, shape: Shape) -> Scheduling:
-        selection = self._registry.select(shape)
+    def _scheduling(self, layout: SetLayout) -> Scheduling:
+        selection = self._registry.select(layout)
         backend = selection.backend
-        _check(backend, shape)
-        self._note_missing(shape)
+        _check(backend, layout)
+        self._note_missing(layout)
 
         served = _everything(backend)
         speaking, splitting = faculty(backend, Dialects), faculty(backend, Splits)
@@ -94,25 +94,25 @@ class Offline:
         def objects(gang: PodGang) -> list[Json]:
             return [o.owned_by(gang) for o in backend.translate(spoken(gang), served)]
 
-        tags = tagging.claim_labels(shape.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
-        settings = selection.settings(self._topology(shape))
+        tags = tagging.claim_labels(layout.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
+        settings = selection.settings(self._topology(layout))
         return Scheduling(settings, draft, surplus, objects, tags)
 
-    def _topology(self, shape: Shape) -> ClusterTopologyBinding | None:
+    def _topology(self, layout: SetLayout) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled
-        return self._topologies.get(topology_name(shape)) if enabled else None
+        return self._topologies.get(topology_name(layout)) if enabled else None
 
-    def _note_missing(self, shape: Shape) -> None:
-        topology = topology_name(shape)
+    def _note_missing(self, layout: SetLayout) -> None:
+        topology = topology_name(layout)
         if topology is not None and topology not in self._topologies:
             self.notes.append(
-                f"{shape.name}: the ClusterTopologyBinding {topology} is not among the files: "
+                f"{layout.name}: the ClusterTopologyBinding {topology} is not among the files: "
                 "the gangs are shown without topology constraints"
             )
-        for missing in external_templates(shape):
+        for missing in external_templates(layout):
             if missing not in self._claim_templates:
                 self.notes.append(
-                    f"{shape.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
+                    f"{layout.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
                     "the files: its claims are not shown"
                 )
 
@@ -132,13 +132,13 @@ def _everything(backend: Backend) -> Served:
     )
 
 
-def _check(backend: Backend, shape: Shape) -> None:
+def _check(backend: Backend, layout: SetLayout) -> None:
     validating = faculty(backend, Validates)
-    problems = validating.validate(shape.pcs) if validating is not None else ()
+    problems = validating.validate(layout.pcs) if validating is not None else ()
     errors = [p for p in problems if not p.warning]
     if errors:
         text = "; ".join(str(e) for e in errors)
-        raise CommandError(f"{shape.name}: {text}", "; ".join(e.remedy for e in errors if e.remedy))
+        raise CommandError(f"{layout.name}: {text}", "; ".join(e.remedy for e in errors if e.remedy))
 
 
 def _of_kind(values: list[Any], kind: type[R]) -> list[R]:

@@ -41,10 +41,10 @@ def backend(
 
 def read_configuration(path: Path | None) -> "OperatorConfiguration":
     """Raises CommandError with everything that is wrong with the file."""
-    from grove.api.codec import DecodeError
     from grove.api.config import OperatorConfiguration
+    from grove.api.serialization.codec import DecodeError
+    from grove.api.serialization.yaml import YamlError
     from grove.api.validation import check_configuration
-    from grove.api.yaml import YamlError
 
     if path is None:
         return OperatorConfiguration()
@@ -65,9 +65,9 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
     import uvloop
 
     from grove.operator.process import AddressError, Runner, UnusableConfigurationError
-    from grove.runtime.kubeconfig import KubeconfigError, find_cluster
-    from grove.runtime.leader import LeadershipLostError
-    from grove.runtime.logs import configure
+    from grove.runtime.client.kubeconfig import KubeconfigError, find_cluster
+    from grove.runtime.controller.leader import LeadershipLostError
+    from grove.runtime.telemetry.logs import configure
     from grove.schedulers.registry import ConfigurationError
 
     configuration = read_configuration(config)

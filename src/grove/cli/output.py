@@ -56,6 +56,6 @@ def print_data(value: Any, output: Output) -> None:
 
         sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
         return
-    from grove.api import yaml
+    from grove.api.serialization import yaml
 
     sys.stdout.write(yaml.dump_all(value) if isinstance(value, list) else yaml.dump(value))

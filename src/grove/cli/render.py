@@ -40,7 +40,7 @@ def render(
     Works without a cluster, and prints the same for the same files. What only a cluster knows is filled in readably.
     Exit code 1 when something is invalid, 2 when a file cannot be read.
     """
-    from grove.api.manifests import check, permissive, read
+    from grove.api.serialization.manifests import check, permissive, read
 
     if output is Output.TABLE:
         raise CommandError("whole objects do not fit into a table", "use --output yaml or json", Exit.USAGE)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from grove.api.config import OperatorConfiguration
-    from grove.api.manifests import Finding, Report, Source
+    from grove.api.serialization.manifests import Finding, Report, Source
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -36,7 +36,7 @@ def validate(
 
     Exit code 1 when something is invalid, 2 when a file cannot be read.
     """
-    from grove.api.manifests import check
+    from grove.api.serialization.manifests import check
 
     sources, unreadable = read_sources(filename)
     report = check(sources, read_configuration(config))
@@ -54,7 +54,7 @@ def validate(
 
 def read_sources(filenames: list[str]) -> "tuple[list[Source], list[str]]":
     """The texts, and what could not be read."""
-    from grove.api.manifests import Source
+    from grove.api.serialization.manifests import Source
 
     sources: list[Source] = []
     unreadable: list[str] = []
@@ -80,9 +80,9 @@ def read_sources(filenames: list[str]) -> "tuple[list[Source], list[str]]":
 def read_configuration(path: Path | None) -> "OperatorConfiguration | None":
     if path is None:
         return None
-    from grove.api.codec import DecodeError
     from grove.api.config import OperatorConfiguration
-    from grove.api.yaml import YamlError
+    from grove.api.serialization.codec import DecodeError
+    from grove.api.serialization.yaml import YamlError
 
     try:
         return OperatorConfiguration.from_yaml(path.read_text(encoding="utf-8"))

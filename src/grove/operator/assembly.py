@@ -10,23 +10,23 @@ from typing import Any
 from grove import __version__
 from grove.api import PodClique
 from grove.api.config import OperatorConfiguration
-from grove.controllers.backends import Backends
-from grove.controllers.cliques import CliqueController
-from grove.controllers.gangs import GangController
-from grove.controllers.replicas import ReplicaController
-from grove.controllers.scalinggroups import ScalingGroupController
-from grove.controllers.sets import SetController
-from grove.controllers.shapes import Shapes
-from grove.controllers.topologies import TopologyController
-from grove.controllers.world import OPTIONAL_KINDS, GangWorld, World, make_gang_world, make_world
-from grove.runtime.client import Client
-from grove.runtime.controller import Controller
-from grove.runtime.discovery import resources
-from grove.runtime.events import EventRecorder
-from grove.runtime.informer import Informer
-from grove.runtime.leader import Elector, LeadershipLostError
-from grove.runtime.manager import Manager
-from grove.runtime.objects import ResourceType
+from grove.controllers.podclique.clique_controller import CliqueController
+from grove.controllers.podcliqueset.replica_controller import ReplicaController
+from grove.controllers.podcliqueset.set_controller import SetController
+from grove.controllers.podcliqueset.set_judgement import SetJudgements
+from grove.controllers.podgang import GangController
+from grove.controllers.scalinggroup import ScalingGroupController
+from grove.controllers.scheduler_objects.sync import Backends
+from grove.controllers.shared.informers import OPTIONAL_KINDS, GangWorld, World, make_gang_world, make_world
+from grove.controllers.topology import TopologyController
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.client import Client
+from grove.runtime.client.discovery import resources
+from grove.runtime.client.objects import ResourceType
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.events import EventRecorder
+from grove.runtime.controller.leader import Elector, LeadershipLostError
+from grove.runtime.controller.manager import Manager
 from grove.schedulers.backend import Backend
 from grove.schedulers.registry import Registry
 
@@ -111,14 +111,16 @@ class Operator(Process):
     ) -> None:
         super().__init__(client, **settings)
         self.world = make_world(self.manager, configuration, registry, self.recorder, self.now, list(served))
-        shapes = Shapes(self.world)
+        judgements = SetJudgements(self.world)
         backends = Backends(self.manager, registry.local, registry)
-        replicas = ReplicaController(self.world, shapes)
+        replicas = ReplicaController(self.world, judgements)
         self.controllers += [
-            SetController(self.world, shapes, replicas).controller(),
+            SetController(self.world, judgements, replicas).controller(),
             replicas.controller(),
-            ScalingGroupController(self.world, shapes).controller(),
-            CliqueController(self.world, shapes, backends, init_image=init_image, chance=chance).controller(),
+            ScalingGroupController(self.world, judgements).controller(),
+            CliqueController(
+                self.world, judgements, backends, init_image=init_image, chance=chance
+            ).controller(),
         ]
         self.translate(backends, self.world.cliques)
         topologies = TopologyController(self.world, self.manager, registry.backends)

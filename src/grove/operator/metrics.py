@@ -9,8 +9,8 @@ from prometheus_client.registry import Collector
 
 from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
-from grove.plan.gates import conditions
-from grove.plan.status_conditions import find
+from grove.plan.gangs.gates import conditions
+from grove.plan.status.conditions import find
 from grove.schedulers.backend import dialect_of
 
 

@@ -19,12 +19,12 @@ import structlog
 from grove.api.config import OperatorConfiguration
 from grove.operator.assembly import DEFAULT_INIT_IMAGE, BackendProcess, Operator, Process, discover, utc_now
 from grove.operator.metrics import GroveMetrics
-from grove.runtime.client import Client
-from grove.runtime.health import HealthServer
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import Cluster
-from grove.runtime.leader import Elector
-from grove.runtime.objects import ObjectKey
+from grove.runtime.client.client import Client
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.objects import ObjectKey
+from grove.runtime.controller.leader import Elector
+from grove.runtime.telemetry.health import HealthServer
 from grove.schedulers.registry import ConfigurationError, Registry
 
 log = structlog.get_logger(__name__)

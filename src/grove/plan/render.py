@@ -16,14 +16,16 @@ import msgspec
 
 from grove.api import labels, names
 from grove.api.meta import Resource
-from grove.api.model import replace
 from grove.api.podclique import PodClique
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import NamespacedName, PodGang, PodGroup
 from grove.api.scalinggroup import PodCliqueScalingGroup
-from grove.plan.access import access
-from grove.plan.autoscaling import autoscalers
-from grove.plan.claims import (
+from grove.api.serialization.model import replace
+from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.layout.set_layout import Group, SetLayout
+from grove.plan.objects.access import access
+from grove.plan.objects.autoscaling import autoscalers
+from grove.plan.objects.claims import (
     NO_TAGS,
     Tags,
     Templates,
@@ -32,14 +34,12 @@ from grove.plan.claims import (
     replica_claims,
     set_claims,
 )
-from grove.plan.cliques import member_clique, scaling_group, standalone_clique
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings, gangs_of_replica
-from grove.plan.metadata import Json
-from grove.plan.mnnvl import compute_domains
-from grove.plan.pods import PodTemplate
-from grove.plan.services import headless_service
-from grove.plan.shape import Group, Shape
+from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
+from grove.plan.objects.metadata import Json
+from grove.plan.objects.mnnvl import compute_domains
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.pods import PodTemplate
+from grove.plan.objects.services import headless_service
 
 R = TypeVar("R", bound=Resource)
 
@@ -69,7 +69,7 @@ class Sizes:
 
 def render(
     pcs: PodCliqueSet,
-    scheduling: Callable[[Shape], Scheduling],
+    scheduling: Callable[[SetLayout], Scheduling],
     *,
     init_image: str,
     sizes: Sizes | None = None,
@@ -77,45 +77,45 @@ def render(
 ) -> list[Json]:
     """All objects of a valid set. `templates` are the ResourceClaimTemplates of the cluster, as far as known."""
     sizes = sizes or Sizes()
-    shape = Shape(_with_uid(_named(pcs, sizes.replicas)))
-    renderer = _Renderer(shape, scheduling(shape), sizes.copies, templates or {}, init_image)
+    layout = SetLayout(_with_uid(_named(pcs, sizes.replicas)))
+    renderer = _Renderer(layout, scheduling(layout), sizes.copies, templates or {}, init_image)
     return list(renderer.objects())
 
 
 @dataclass(frozen=True)
 class _Renderer:
-    shape: Shape
+    layout: SetLayout
     scheduling: Scheduling
     copies: Mapping[str, int]
     templates: Templates
     init_image: str
 
     def objects(self) -> Iterator[Json]:
-        yield from access(self.shape)
-        yield from set_claims(self.shape, self.templates, self.scheduling.claim_labels)
-        for i in range(self.shape.replicas):
+        yield from access(self.layout)
+        yield from set_claims(self.layout, self.templates, self.scheduling.claim_labels)
+        for i in range(self.layout.replicas):
             yield from self._replica(i)
 
     def _replica(self, i: int) -> Iterator[Json]:
-        shape = self.shape
-        groups = [self._group(g, i) for g in shape.groups]
+        layout = self.layout
+        groups = [self._group(g, i) for g in layout.groups]
         cliques = list(self._cliques(groups, i))
-        copies = {g.name: owner.spec.replicas for g, owner in zip(shape.groups, groups, strict=True)}
+        copies = {g.name: owner.spec.replicas for g, owner in zip(layout.groups, groups, strict=True)}
         gangs = [
             _with_uid(_filled(g, cliques))
-            for g in gangs_of_replica(shape, i, copies, self.scheduling.settings)
+            for g in gangs_of_replica(layout, i, copies, self.scheduling.settings)
         ]
-        yield headless_service(shape, i)
-        yield from autoscalers(shape, i)
-        yield from compute_domains(shape, i)
-        yield from replica_claims(shape, i, self.templates, self.scheduling.claim_labels)
+        yield headless_service(layout, i)
+        yield from autoscalers(layout, i)
+        yield from compute_domains(layout, i)
+        yield from replica_claims(layout, i, self.templates, self.scheduling.claim_labels)
         for group in groups:
             yield _printed(group)
-            yield from group_claims(shape, group, self.templates, self.scheduling.claim_labels)
+            yield from group_claims(layout, group, self.templates, self.scheduling.claim_labels)
         for clique in cliques:
             yield _printed(clique)
             indices = range(clique.spec.replicas)
-            yield from clique_claims(shape, clique, indices, self.templates, self.scheduling.claim_labels)
+            yield from clique_claims(layout, clique, indices, self.templates, self.scheduling.claim_labels)
         for gang in gangs:
             yield _printed(gang)
             yield from self.scheduling.objects(gang)
@@ -123,24 +123,24 @@ class _Renderer:
             yield from self._pods(clique, gangs)
 
     def _group(self, group: Group, i: int) -> PodCliqueScalingGroup:
-        made = scaling_group(self.shape, group, i)
+        made = scaling_group(self.layout, group, i)
         copies = self.copies.get(group.name, made.spec.replicas)
         return _with_uid(replace(made, spec=replace(made.spec, replicas=copies)))
 
     def _cliques(self, groups: list[PodCliqueScalingGroup], i: int) -> Iterator[PodClique]:
-        for clique in self.shape.standalone:
-            yield _with_uid(standalone_clique(self.shape, clique, i))
-        for group, owner in zip(self.shape.groups, groups, strict=True):
+        for clique in self.layout.standalone:
+            yield _with_uid(standalone_clique(self.layout, clique, i))
+        for group, owner in zip(self.layout.groups, groups, strict=True):
             for j in range(owner.spec.replicas):
                 for clique in group.cliques:
-                    yield _with_uid(member_clique(self.shape, group, clique, i, j, owner))
+                    yield _with_uid(member_clique(self.layout, group, clique, i, j, owner))
 
     def _pods(self, clique: PodClique, gangs: list[PodGang]) -> Iterator[Json]:
         gang = next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
         group = next(g for g in gang.spec.pod_groups if g.name == clique.metadata.name)
 
         def made(draft: PodDraft) -> PodTemplate:
-            return PodTemplate(self.shape, clique, gang, draft, init_image=self.init_image)
+            return PodTemplate(self.layout, clique, gang, draft, init_image=self.init_image)
 
         required, apart = made(self.scheduling.draft(gang, group)), self.scheduling.surplus(gang, group)
         surplus = made(apart) if apart is not None else required

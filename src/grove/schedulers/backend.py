@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import msgspec
 
 from grove.api.conditions import ConditionType, Reason
-from grove.api.model import replace
+from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGangStatus, PodGroup
-from grove.api.pods import Pod
+from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
-from grove.plan.draft import PodDraft
-from grove.plan.shape import owner_reference
-from grove.plan.status_conditions import find, put
+from grove.plan.layout.set_layout import owner_reference
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.status.conditions import find, put
 
 Json = dict[str, Any]
 

@@ -20,8 +20,8 @@ import msgspec
 from grove.api import labels
 from grove.api.config import Schedulers
 from grove.api.topology import ClusterTopologyBinding
-from grove.plan.gangs import GangSettings
-from grove.plan.shape import Shape
+from grove.plan.gangs.membership import GangSettings
+from grove.plan.layout.set_layout import SetLayout
 from grove.schedulers.backend import Annotates, Backend, Matches, Prioritizes, faculty
 
 GROUP = "grove.schedulers"
@@ -107,16 +107,16 @@ class Registry:
         """A backend by the value of the label `grove.io/scheduler-backend`; None when it is not enabled."""
         return self._by_name.get(name)
 
-    def select(self, shape: Shape) -> Selection:
+    def select(self, layout: SetLayout) -> Selection:
         """The backend of a version of a set that is looked at for the first time. Raises SelectionError."""
-        found = self.selection(shape)
+        found = self.selection(layout)
         self._selected(found.backend.name)
         return found
 
-    def selection(self, shape: Shape) -> Selection:
+    def selection(self, layout: SetLayout) -> Selection:
         """The same for whoever looks again, which is not counted."""
-        override = shape.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
-        key = (override, shape.scheduler_name)
+        override = layout.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
+        key = (override, layout.scheduler_name)
         if key not in self._cache:
             self._cache[key] = self._select(*key)
         return self._cache[key]

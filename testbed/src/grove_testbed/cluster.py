@@ -162,7 +162,7 @@ class Cluster:
     def start_machines(self, nodes: int | Sequence[Mapping[str, Any]]) -> None:
         """Joins fake nodes and runs a kubelet for their pods."""
         # Imported here: only this part of the testbed needs Grove itself.
-        from grove.sandbox.nodes import nodes as numbered
+        from grove_sandbox.nodes import nodes as numbered
 
         from grove_testbed import machines
 

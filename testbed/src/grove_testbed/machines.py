@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from grove.runtime.client import Client
-from grove.runtime.http import HttpTransport
-from grove.runtime.kubeconfig import find_cluster
-from grove.sandbox.kubelet.kubelet import Kubelet
-from grove.sandbox.nodes import NodeKeeper
+from grove.runtime.client.client import Client
+from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.kubeconfig import find_cluster
+from grove_sandbox.kubelet.kubelet import Kubelet
+from grove_sandbox.nodes import NodeKeeper
 
 READY = "all nodes have joined"
 

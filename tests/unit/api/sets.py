@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from grove.api import PodCliqueSet, codec
+from grove.api import PodCliqueSet
+from grove.api.serialization import codec
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.api.codec import decode, encode
-from grove.api.model import Model
 from grove.api.scalars import Duration, IntOrString, MicroTime, Quantity, Time
+from grove.api.serialization.codec import decode, encode
+from grove.api.serialization.model import Model
 
 
 class Everything(Model):

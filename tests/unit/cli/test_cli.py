@@ -142,8 +142,8 @@ def test_a_defect_is_called_one() -> None:
     code = """
 import sys
 sys.argv = ["grove", "crds"]
-import grove.api.crds
-grove.api.crds.KINDS = None
+import grove.api.serialization.crds
+grove.api.serialization.crds.KINDS = None
 from grove.cli.main import run
 run()
 """

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.cluster import CRDS, Cluster
+from grove_sandbox.commands.sandbox import write_kubeconfig
+from grove_sandbox.http import serve
 from rich.console import Console
 
-from grove.api.crds import all_crds
 from grove.api.reasons import RunReason
-from grove.cli.explain_show import ROWS, picture
-from grove.cli.sandbox import write_kubeconfig
+from grove.api.serialization.crds import all_crds
+from grove.cli.explain.show import ROWS, picture
 from grove.plan.explain import CliqueCounts, Explanation, Finding, Said
-from grove.runtime.transport import Request
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.cluster import CRDS, Cluster
-from grove.sandbox.http import serve
+from grove.runtime.client.transport import Request
 from tests.unit.api.sets import pcs_json
 
 GROVE = Path(sys.executable).with_name("grove")

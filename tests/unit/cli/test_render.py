@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from grove.api.podgang import PodGang, PodGroup
 from grove.cli.main import app
 from grove.cli.output import CommandError
-from grove.plan.draft import PodDraft
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers import registry
 from grove.schedulers.backend import ObjectKind, Refusal, SchedulerObject, Served
 from tests.unit.api.sets import clique, pcs_json

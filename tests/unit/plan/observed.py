@@ -7,9 +7,7 @@ from hypothesis import strategies as st
 
 from grove.api import PodClique, PodCliqueSet, labels
 from grove.api.meta import Condition, ConditionStatus
-from grove.api.model import replace
-from grove.api.podclique import PodCliqueStatus
-from grove.api.pods import (
+from grove.api.pod_view import (
     ContainerState,
     ContainerStatus,
     Pod,
@@ -19,9 +17,11 @@ from grove.api.pods import (
     PodStatus,
     Terminated,
 )
+from grove.api.podclique import PodCliqueStatus
 from grove.api.scalars import Time
-from grove.plan.cliques import standalone_clique
-from grove.plan.shape import Shape
+from grove.api.serialization.model import replace
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.cliques import standalone_clique
 from tests.unit.api import sets
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -119,8 +119,8 @@ def pcs(*cliques: dict[str, Any], replicas: int = 1, **template: Any) -> PodCliq
     return replace(found, spec=replace(found.spec, replicas=replicas))
 
 
-def shape(*cliques: dict[str, Any], replicas: int = 1, **template: Any) -> Shape:
-    return Shape(pcs(*cliques, replicas=replicas, **template))
+def layout(*cliques: dict[str, Any], replicas: int = 1, **template: Any) -> SetLayout:
+    return SetLayout(pcs(*cliques, replicas=replicas, **template))
 
 
 def stored(clique: PodClique, **status: Any) -> PodClique:
@@ -129,7 +129,7 @@ def stored(clique: PodClique, **status: Any) -> PodClique:
     return replace(clique, metadata=metadata, status=PodCliqueStatus(**status) if status else None)
 
 
-def worker(of: Shape, **status: Any) -> PodClique:
+def worker(of: SetLayout, **status: Any) -> PodClique:
     """The first clique of replica 0."""
     return stored(standalone_clique(of, of.standalone[0], 0), **status)
 

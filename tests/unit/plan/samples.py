@@ -5,14 +5,14 @@ from typing import Any
 import msgspec
 
 from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, labels
-from grove.api.model import replace
 from grove.api.podgang import PodGang, PodGroup
-from grove.plan.cliques import member_clique, scaling_group, standalone_clique
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings, gangs_of_replica
-from grove.plan.pods import PodTemplate
+from grove.api.serialization.model import replace
+from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.pods import PodTemplate
 from grove.plan.render import Scheduling
-from grove.plan.shape import Shape
 from tests.unit.api.sets import pcs
 
 Json = dict[str, Any]
@@ -22,8 +22,8 @@ INIT_IMAGE = "registry.example/grove-initc:1"
 DEVICE: Json = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
 
 
-def shape(*cliques: Json, **template: Any) -> Shape:
-    return Shape(with_uid(pcs(*cliques, **template)))
+def layout(*cliques: Json, **template: Any) -> SetLayout:
+    return SetLayout(with_uid(pcs(*cliques, **template)))
 
 
 def with_uid(found: PodCliqueSet) -> PodCliqueSet:
@@ -38,18 +38,18 @@ def share(name: str, scope: str, **more: Any) -> Json:
     return {"name": name, "scope": scope, **more}
 
 
-def alone(found: Shape, name: str, i: int = 0) -> PodClique:
+def alone(found: SetLayout, name: str, i: int = 0) -> PodClique:
     made = standalone_clique(found, found.cliques[name], i)
     return replace(made, metadata=replace(made.metadata, uid="uid-of-clique"))
 
 
-def group(found: Shape, name: str, i: int = 0) -> PodCliqueScalingGroup:
+def group(found: SetLayout, name: str, i: int = 0) -> PodCliqueScalingGroup:
     (wanted,) = [g for g in found.groups if g.name == name]
     made = scaling_group(found, wanted, i)
     return replace(made, metadata=replace(made.metadata, uid="uid-of-group"))
 
 
-def member(found: Shape, name: str, i: int = 0, j: int = 0) -> PodClique:
+def member(found: SetLayout, name: str, i: int = 0, j: int = 0) -> PodClique:
     own = found.group_of[name]
     made = member_clique(found, own, found.cliques[name], i, j, group(found, own.name, i))
     return replace(made, metadata=replace(made.metadata, uid="uid-of-clique"))
@@ -59,13 +59,13 @@ def draft(**changes: Any) -> PodDraft:
     return PodDraft(**{"scheduler_name": "default-scheduler", "gate": GATE, **changes})
 
 
-def gang_of(found: Shape, clique: PodClique) -> PodGang:
+def gang_of(found: SetLayout, clique: PodClique) -> PodGang:
     i = int(clique.metadata.labels[labels.REPLICA_INDEX])
     gangs = gangs_of_replica(found, i, {}, GangSettings("default-scheduler", "default"))
     return next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
 
 
-def pod(found: Shape, clique: PodClique, index: int = 0, **changes: Any) -> Json:
+def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> Json:
     """A pod as it would be posted."""
     made: Json = msgspec.json.decode(
         PodTemplate(found, clique, gang_of(found, clique), draft(**changes), init_image=INIT_IMAGE).body(
@@ -75,7 +75,7 @@ def pod(found: Shape, clique: PodClique, index: int = 0, **changes: Any) -> Json
     return made
 
 
-def scheduling(found: Shape) -> Scheduling:
+def scheduling(found: SetLayout) -> Scheduling:
     name = found.scheduler_name or "default-scheduler"
 
     def make(gang: PodGang, group: PodGroup) -> PodDraft:

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from grove.api import PodCliqueSet, codec, labels, yaml
+from grove.api import PodCliqueSet, labels
 from grove.api.defaults import with_defaults
-from grove.api.model import replace
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.scalars import Duration
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings
+from grove.api.serialization import codec, yaml
+from grove.api.serialization.model import replace
+from grove.plan.gangs.membership import GangSettings
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.render import Scheduling, render
-from grove.plan.shape import Shape
 
 Json = dict[str, Any]
 
@@ -75,9 +76,9 @@ def recorded(case: str) -> list[Json]:
     return [d.value for d in yaml.load_all((GOLDEN / "objects" / f"{case}.yaml").read_text())]
 
 
-def scheduling(shape: Shape) -> Scheduling:
+def scheduling(layout: SetLayout) -> Scheduling:
     """Stands in for the scheduler backends, which have golden files of their own."""
-    name = shape.scheduler_name or "default-scheduler"
+    name = layout.scheduler_name or "default-scheduler"
 
     def draft(gang: PodGang, group: PodGroup) -> PodDraft:
         made = PodDraft(scheduler_name=name, gate=GATE)
@@ -95,7 +96,7 @@ def scheduling(shape: Shape) -> Scheduling:
 def is_ours_to_make(obj: Json, pcs: PodCliqueSet) -> bool:
     """Not the set itself, nor the scheduler's objects; access to pods only where cliques wait for each other."""
     if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding", "Secret"):
-        return Shape(pcs).starts_in_order
+        return SetLayout(pcs).starts_in_order
     return obj["kind"] not in ("PodCliqueSet", "PodGroup")
 
 

@@ -6,11 +6,12 @@ from typing import Any
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from grove.api import PodCliqueSet, codec
+from grove.api import PodCliqueSet
+from grove.api.serialization import codec
 from grove.api.validation import validate
-from grove.plan.claims import TemplateRef
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.claims import TemplateRef
 from grove.plan.render import Scheduling, Sizes, render
-from grove.plan.shape import Shape
 from tests.unit.api.sets import clique, pcs, pcs_json
 from tests.unit.plan.samples import DEVICE, INIT_IMAGE, scheduling, share, template
 
@@ -84,8 +85,8 @@ def test_gangs_name_exactly_the_pods_that_say_they_belong_to_them() -> None:
 
 
 def test_the_schedulers_objects_follow_their_gang() -> None:
-    def with_objects(shape: Shape) -> Scheduling:
-        plain = scheduling(shape)
+    def with_objects(layout: SetLayout) -> Scheduling:
+        plain = scheduling(layout)
         return Scheduling(
             plain.settings, plain.draft, objects=lambda g: [{"kind": "PodGroup", "of": g.metadata.uid}]
         )

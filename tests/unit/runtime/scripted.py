@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from grove.runtime.client import Client
-from grove.runtime.objects import PartialObject, Resource
-from grove.runtime.transport import Request, Response
+from grove.runtime.client.client import Client
+from grove.runtime.client.objects import PartialObject, Resource
+from grove.runtime.client.transport import Request, Response
 
 PODS = Resource("", "v1", "pods", "Pod")
 decode = msgspec.json.Decoder(PartialObject).decode

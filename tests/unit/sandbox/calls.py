@@ -3,9 +3,9 @@
 from typing import Any
 
 import orjson
+from grove_sandbox.apiserver import ApiServer
 
-from grove.runtime.transport import Request, Stream
-from grove.sandbox.apiserver import ApiServer
+from grove.runtime.client.transport import Request, Stream
 
 Json = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"

@@ -3,15 +3,14 @@
 from typing import Any
 
 import pytest
-
-from grove.sandbox.apiserver import protobuf
-from grove.sandbox.apiserver.definitions import load
-from grove.sandbox.apiserver.json_patch import apply_json_patch, apply_merge_patch
-from grove.sandbox.apiserver.jsonpath import compile_path
-from grove.sandbox.apiserver.quantities import canonical
-from grove.sandbox.apiserver.status import ApiError
-from grove.sandbox.apiserver.strategic import StrategicMerge
-from grove.sandbox.apiserver.timestamps import age, parse
+from grove_sandbox.apiserver import protobuf
+from grove_sandbox.apiserver.definitions import load
+from grove_sandbox.apiserver.json_patch import apply_json_patch, apply_merge_patch
+from grove_sandbox.apiserver.jsonpath import compile_path
+from grove_sandbox.apiserver.quantities import canonical
+from grove_sandbox.apiserver.status import ApiError
+from grove_sandbox.apiserver.strategic import StrategicMerge
+from grove_sandbox.apiserver.timestamps import age, parse
 
 
 @pytest.mark.parametrize(

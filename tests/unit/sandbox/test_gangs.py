@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.apiserver.definitions import Dialect
 
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.apiserver.definitions import Dialect
 from tests.unit.sandbox.calls import PODS, Calls, pod
 
 BETA = "/apis/scheduling.k8s.io/v1beta1/namespaces/default"

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from grove_sandbox.apiserver import ApiServer
 
-from grove.sandbox.apiserver import ApiServer
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 

@@ -1,9 +1,9 @@
 """What the embedded cluster does not do, it refuses in so many words."""
 
 import pytest
+from grove_sandbox.apiserver import ApiServer
 
-from grove.runtime.transport import Request
-from grove.sandbox.apiserver import ApiServer
+from grove.runtime.client.transport import Request
 from tests.unit.sandbox.calls import CRDS, PODS, Calls, pod
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"

@@ -3,9 +3,9 @@
 from contextlib import suppress
 
 import pytest
+from grove_sandbox.apiserver import ApiServer, Write
+from grove_sandbox.cluster import Cluster
 
-from grove.sandbox.apiserver import ApiServer, Write
-from grove.sandbox.cluster import Cluster
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 

@@ -4,8 +4,8 @@ import asyncio
 
 import orjson
 import pytest
+from grove_sandbox.apiserver import ApiServer
 
-from grove.sandbox.apiserver import ApiServer
 from tests.unit.sandbox.calls import CONFIG_MAPS, Calls, config_map, lines
 
 

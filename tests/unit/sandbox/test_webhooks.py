@@ -8,9 +8,9 @@ import orjson
 import pytest
 import trustme
 from aiohttp import web
+from grove_sandbox.apiserver import ApiServer
+from grove_sandbox.webhooks import call_webhook
 
-from grove.sandbox.apiserver import ApiServer
-from grove.sandbox.webhooks import call_webhook
 from tests.unit.sandbox.calls import CONFIG_MAPS, Calls, config_map
 
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
@@ -107,7 +107,7 @@ async def test_a_webhook_that_cannot_be_reached_fails_the_request_or_not(api: Ca
 
 
 async def test_warnings_of_a_webhook_reach_the_client(api: Calls, hooks: Hooks) -> None:
-    from grove.runtime.transport import Request
+    from grove.runtime.client.transport import Request
 
     await api.create(VALIDATING, configuration())
     hooks.response = {"allowed": True, "warnings": ["mind the gap"]}

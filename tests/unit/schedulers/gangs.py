@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
-from grove.api import codec, labels
+from grove.api import labels
 from grove.api.podgang import PodGang
-from grove.plan.draft import PodDraft
+from grove.api.serialization import codec
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Backend, ObjectKind, Served
 
 Json = dict[str, Any]

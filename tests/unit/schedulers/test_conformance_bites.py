@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from grove_sandbox.conformance import SAMPLES, BackendConformance
 
 from grove.api.podgang import PodGang, PodGroup
-from grove.plan.draft import PodDraft
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import ObjectKind, SchedulerObject, Served
 from grove.schedulers.registry import Factory
-from grove.schedulers.testing import SAMPLES, BackendConformance
 
 KIND = ObjectKind("example.com", "v1", "gangs", "Gang")
 COUNT = iter(range(10**9))

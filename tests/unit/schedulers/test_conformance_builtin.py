@@ -2,10 +2,13 @@
 
 from typing import ClassVar
 
-from grove.sandbox.schedulers.catalog import CATALOG
+from grove_sandbox.conformance import BackendConformance, served_by
+from grove_sandbox.conformance.samples import HOST, RACK, TOPOLOGY, ZONE
+from grove_sandbox.schedulers.catalog import CATALOG
+
 from grove.schedulers.backend import Json, Served
-from grove.schedulers.kai import QUEUES as KAI_QUEUES
-from grove.schedulers.kai import Kai
+from grove.schedulers.kai.backend import QUEUES as KAI_QUEUES
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.koordinator.topology import tree_of
 from grove.schedulers.kube import Kubernetes
@@ -17,10 +20,8 @@ from grove.schedulers.kube.none import NoGangApi
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
 from grove.schedulers.registry import Factory
-from grove.schedulers.testing import BackendConformance, served_by
-from grove.schedulers.testing.samples import HOST, RACK, TOPOLOGY, ZONE
 from grove.schedulers.volcano import Volcano
-from grove.schedulers.yunikorn import YuniKorn
+from grove.schedulers.yunikorn.backend import YuniKorn
 
 
 def native(dialect: Dialect) -> Served:

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
-from grove.api import ClusterTopologyBinding, codec, labels, names
+from grove.api import ClusterTopologyBinding, labels, names
 from grove.api.conditions import Reason
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.podgang import PodGang
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import GangSettings, gangs_of_replica
-from grove.plan.shape import Shape
+from grove.api.serialization import codec
+from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Observation, Refusal
-from grove.schedulers.kai import Kai
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.registry import ConfigurationError, Registry
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
@@ -135,7 +136,7 @@ def test_a_queue_on_cliques_reaches_all_gangs(of_set: str, of_cliques: tuple[str
     )
     assert list(kai.validate(found)) == []
     settings = GangSettings("kai-scheduler", "kai", annotate=kai.annotate)
-    gangs = gangs_of_replica(Shape(found), 0, {}, settings)
+    gangs = gangs_of_replica(SetLayout(found), 0, {}, settings)
     assert [g.metadata.annotations[labels.QUEUE] for g in gangs] == [queue, queue]
     assert kai.claim_labels(found) == {"kai.scheduler/queue": queue}
 

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from grove.api import ClusterTopologyBinding, codec, labels
+from grove.api import ClusterTopologyBinding, labels
 from grove.api.conditions import Reason
+from grove.api.pod_view import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
-from grove.plan.draft import PodDraft
+from grove.api.serialization import codec
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.koordinator.backend import GATED, LINK, POD_GROUPS, POD_GROUPS_OF_KOORDINATOR, UNGATED

@@ -4,19 +4,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from grove_sandbox.conformance.made import everything
+from grove_sandbox.conformance.samples import clique, gangs_of, pod_clique_set
 
-from grove.api import codec, labels
+from grove.api import labels
+from grove.api.pod_view import Pod
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod
-from grove.plan.draft import PodDraft
+from grove.api.serialization import codec
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.kube.backend import DIALECTS
 from grove.schedulers.kube.dialect import Dialect
 from grove.schedulers.registry import ConfigurationError, Registry
-from grove.schedulers.testing.made import everything
-from grove.schedulers.testing.samples import clique, gangs_of, pod_clique_set
 from tests.unit.schedulers.gangs import check_golden, group, packed, together, translated
 from tests.unit.schedulers.gangs import gang as plain_gang
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from grove.generate.scheduler_table import PAGE, Shown, offers, page, results, table
 from grove.schedulers.backend import Backend
-from grove.schedulers.comparison import PAGE, Shown, offers, page, results, table
 from grove.schedulers.promises import Declares, Offer, Promise
 from grove.schedulers.registry import installed
 

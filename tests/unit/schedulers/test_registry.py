@@ -4,18 +4,18 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from grove_sandbox.flow.bystander import Bystander
 
 from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.validation import Known, validate
-from grove.controllers.claims import Claims
-from grove.controllers.world import World
-from grove.plan.shape import Shape
-from grove.schedulers.kai import Kai
+from grove.controllers.shared.claims import Claims
+from grove.controllers.shared.informers import World
+from grove.plan.layout.set_layout import SetLayout
+from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory, Registry, SelectionError
-from grove.testing.bystander import Bystander
 from tests.unit.api.sets import clique, pcs
 
 
@@ -46,11 +46,11 @@ def registry(*profiles: str, default: str = "default-scheduler", **hooks: object
     )
 
 
-def shape(scheduler: str = "", backend: str = "") -> Shape:
+def layout(scheduler: str = "", backend: str = "") -> SetLayout:
     made = pcs(clique(podSpec={"schedulerName": scheduler} if scheduler else {}))
     if backend:
         made.metadata.annotations[labels.SCHEDULER_BACKEND] = backend
-    return Shape(made)
+    return SetLayout(made)
 
 
 @pytest.mark.parametrize(
@@ -69,26 +69,26 @@ def test_the_annotation_decides_then_the_name_then_the_default(
 ) -> None:
     counted: list[str] = []
     found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler", selected=counted.append)
-    assert found.select(shape(scheduler, annotation)).backend.name == chosen
+    assert found.select(layout(scheduler, annotation)).backend.name == chosen
     assert counted == [chosen]
 
 
 def test_whoever_looks_again_at_the_backend_of_a_set_is_not_counted() -> None:
     counted: list[str] = []
     found = registry("kai-scheduler", selected=counted.append)
-    found.select(shape("kai-scheduler"))
-    Claims(cast(World, SimpleNamespace(registry=found))).tags(shape("kai-scheduler"))
+    found.select(layout("kai-scheduler"))
+    Claims(cast(World, SimpleNamespace(registry=found))).tags(layout("kai-scheduler"))
     assert counted == ["kai"]
 
 
 def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
     found = registry("greedy-scheduler")
     known = Known(serves=found.serves)
-    assert not [p for p in validate(shape("greedy-two").pcs, None, known) if not p.warning]
-    [problem] = [p for p in validate(shape("other").pcs, None, known) if not p.warning]
+    assert not [p for p in validate(layout("greedy-two").pcs, None, known) if not p.warning]
+    [problem] = [p for p in validate(layout("other").pcs, None, known) if not p.warning]
     assert "schedulerName" in str(problem)
     with pytest.raises(SelectionError, match="enabled are"):
-        found.select(shape("other"))
+        found.select(layout("other"))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_of_several_that_match_the_first_profile_wins_and_all_are_named_with_a_r
     profiles: tuple[str, ...], first: str
 ) -> None:
     found = registry(*profiles)
-    selection = found.select(shape("kai-scheduler"))
+    selection = found.select(layout("kai-scheduler"))
     assert selection.backend.name == first
     for part in ("'kai-scheduler'", "greedy", f"{first} is used", labels.SCHEDULER_BACKEND, "reorder"):
         assert part in selection.ambiguity
@@ -108,8 +108,8 @@ def test_of_several_that_match_the_first_profile_wins_and_all_are_named_with_a_r
 
 def test_where_one_matches_or_the_annotation_decides_nothing_is_ambiguous() -> None:
     found = registry("kai-scheduler", "greedy-scheduler")
-    assert found.select(shape("grove-scheduler")).ambiguity == ""
-    assert found.select(shape("kai-scheduler", "greedy")).ambiguity == ""
+    assert found.select(layout("grove-scheduler")).ambiguity == ""
+    assert found.select(layout("kai-scheduler", "greedy")).ambiguity == ""
     assert registry("kai-scheduler").ambiguities() == []
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from grove.api import codec
+from grove.api.serialization import codec
 from grove.schedulers.requests import pod_requests, times, total, written
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from grove.api import PodCliqueSet, codec, labels
+from grove.api import PodCliqueSet, labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.podgang import PodGang
-from grove.plan.gangs import GangSettings, gangs_of_replica
-from grove.plan.shape import Shape
+from grove.api.serialization import codec
+from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.layout.set_layout import SetLayout
 from grove.schedulers.backend import Observation, Refusal
 from grove.schedulers.registry import ConfigurationError, Registry
 from grove.schedulers.volcano import Volcano
@@ -82,7 +83,8 @@ def test_gangs_say_what_their_minimum_requests() -> None:
     )
     settings = GangSettings("volcano", "volcano", annotate=admitting.annotate)
     said = [
-        g.metadata.annotations[labels.MIN_RESOURCES] for g in gangs_of_replica(Shape(found), 0, {}, settings)
+        g.metadata.annotations[labels.MIN_RESOURCES]
+        for g in gangs_of_replica(SetLayout(found), 0, {}, settings)
     ]
     gi = 2**30
     assert said == [f'{{"cpu":"4500m","memory":"{3 * gi}"}}', f'{{"cpu":"3","memory":"{2 * gi}"}}']

@@ -7,16 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from grove.api import codec, labels
+from grove.api import labels
+from grove.api.pod_view import Pod, PodMetadata, PodOwner, PodSpec, PodStatus
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod, PodMetadata, PodOwner, PodSpec, PodStatus
-from grove.plan.draft import PodDraft
-from grove.plan.gangs import base_gang
-from grove.plan.shape import Shape
+from grove.api.serialization import codec
+from grove.plan.gangs.membership import base_gang
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.registry import Selection
-from grove.schedulers.yunikorn import (
+from grove.schedulers.yunikorn.backend import (
     APPLICATION,
     PARAMETERS,
     PLACEHOLDERS,
@@ -40,7 +41,7 @@ def containers(*requests: Json, **more: Any) -> Json:
 def gang_of(found: PodCliqueSet, backend: YuniKorn = yunikorn) -> PodGang:
     """As the operator makes it."""
     found.metadata.namespace = "team-a"
-    made = base_gang(Shape(found), 0, Selection(backend, "yunikorn").settings(None), {})
+    made = base_gang(SetLayout(found), 0, Selection(backend, "yunikorn").settings(None), {})
     made.metadata.uid = "5d1c7a52-0000-4000-8000-000000000001"
     made.metadata.owner_references = []
     return made

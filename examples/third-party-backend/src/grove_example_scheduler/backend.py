@@ -14,7 +14,7 @@ import msgspec
 
 from grove.api.conditions import Reason
 from grove.api.podgang import GangTopologyConstraint, PodGang, PodGroup
-from grove.plan.draft import PodDraft
+from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
 
 FLOCKS = ObjectKind("flock.example.com", "v1", "flocks", "Flock")

@@ -7,11 +7,11 @@ field, its value, the rule and a remedy. The CRD's own checks (types, required f
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from grove.api.codec import encode
 from grove.api.config import OperatorConfiguration
 from grove.api.defaults import with_defaults
-from grove.api.model import replace
 from grove.api.podcliqueset import PodCliqueSet
+from grove.api.serialization.codec import encode
+from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.bounds import check_bounds
 from grove.api.validation.cliques import check_cliques

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api.model import FieldInfo, Model, fields
+from grove.api.serialization.model import FieldInfo, Model, fields
 from grove.api.validation.problem import Problem, invalid
 from grove.schema.errors import Path
 

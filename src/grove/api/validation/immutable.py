@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from grove.api.codec import to_builtins
-from grove.api.model import FieldInfo, Model, fields
+from grove.api.serialization.codec import to_builtins
+from grove.api.serialization.model import FieldInfo, Model, fields
 from grove.api.topology import TopologyConstraint
 from grove.api.validation.problem import Problem, forbidden
 from grove.schema.errors import Path

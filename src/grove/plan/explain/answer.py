@@ -15,13 +15,14 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
 from grove.api.reasons import RunReason, Weight
 from grove.api.validation.podspec import scheduler_name
-from grove.plan.clique_status import min_available
 from grove.plan.explain import parts
 from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
 from grove.plan.explain.observed import Expected, Observed, Target
 from grove.plan.explain.pods import dead_pods, gathered
-from grove.plan.gates import conditions
-from grove.plan.pod_state import (
+from grove.plan.gangs.gates import conditions
+from grove.plan.status.clique_status import min_available
+from grove.plan.status.conditions import find
+from grove.plan.status.pod_state import (
     is_dead,
     is_finished,
     is_present,
@@ -29,7 +30,6 @@ from grove.plan.pod_state import (
     is_scheduled,
     is_terminating,
 )
-from grove.plan.status_conditions import find
 
 
 def explain(seen: Observed) -> Explanation:

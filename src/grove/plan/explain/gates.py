@@ -1,17 +1,17 @@
-"""Why the pods of a clique stay behind their gates. The rule that opens them is in `grove.plan.gates`."""
+"""Why the pods of a clique stay behind their gates. The rule that opens them is in `grove.plan.gangs.gates`."""
 
 from collections.abc import Sequence
 
 from grove.api import labels
 from grove.api.conditions import ConditionType
+from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, counted, listed
 from grove.plan.explain.observed import Expected, Observed
-from grove.plan.gates import holds
-from grove.plan.pod_counts import is_apart
-from grove.plan.pod_state import is_present
+from grove.plan.gangs.gates import holds
+from grove.plan.objects.pod_counts import is_apart
+from grove.plan.status.pod_state import is_present
 
 
 def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[Finding]:

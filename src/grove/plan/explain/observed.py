@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 
 from grove.api import labels, names
 from grove.api.conditions import ConditionType
-from grove.api.events import Event
+from grove.api.event_view import Event
+from grove.api.pod_view import Pod
 from grove.api.podclique import PodClique
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod
 from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.plan.explain.findings import Said
-from grove.plan.status_conditions import is_true
+from grove.plan.status.conditions import is_true
 
 Kind = Literal["PodCliqueSet", "PodGang", "PodCliqueScalingGroup", "PodClique", "Pod"]
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Sequence
 from grove.api import PodClique, PodCliqueScalingGroup, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.api.meta import LastError
+from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang
-from grove.api.pods import Pod
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, Said, counted, listed, quotes
 from grove.plan.explain.gates import held_back
 from grove.plan.explain.observed import Expected, Observed, is_invalid
 from grove.plan.explain.pods import dead_pods, gathered, trouble
-from grove.plan.gang_init import POD_NOT_CREATED
-from grove.plan.gates import conditions
-from grove.plan.pod_state import is_dead, is_present
-from grove.plan.status_conditions import find
+from grove.plan.gangs.completion import POD_NOT_CREATED
+from grove.plan.gangs.gates import conditions
+from grove.plan.status.conditions import find
+from grove.plan.status.pod_state import is_dead, is_present
 
 # What the reasons of BackendSynced mean while it does not hold; any other is a failure.
 _BACKEND = {

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from grove.api import labels
 from grove.api.conditions import ConditionType
-from grove.api.pods import ContainerStatus, Pod, Terminated
+from grove.api.pod_view import ContainerStatus, Pod, Terminated
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, Said, listed, quotes
 from grove.plan.explain.observed import Observed
-from grove.plan.gates import conditions
-from grove.plan.pod_state import condition, disruption, is_failing, is_finished, is_ready, is_scheduled
-from grove.plan.startup import CONTAINER
-from grove.plan.status_conditions import find
+from grove.plan.gangs.gates import conditions
+from grove.plan.objects.startup import CONTAINER
+from grove.plan.status.conditions import find
+from grove.plan.status.pod_state import condition, disruption, is_failing, is_finished, is_ready, is_scheduled
 
 _IMAGE_REASONS = {
     "ErrImagePull",

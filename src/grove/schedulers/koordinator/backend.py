@@ -29,16 +29,16 @@ import msgspec
 
 from grove.api import labels
 from grove.api.labels import Gate
+from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
-from grove.api.pods import Pod
 from grove.api.scalars import Duration
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
-from grove.plan.draft import PodDraft
-from grove.plan.gates import has_gate
-from grove.plan.pod_counts import is_apart
-from grove.plan.pod_state import is_present
+from grove.plan.gangs.gates import has_gate
+from grove.plan.objects.pod_counts import is_apart
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.status.pod_state import is_present
 from grove.schedulers.backend import Json, ObjectKind, SchedulerObject, Served, dialect_of
 from grove.schedulers.koordinator.topology import (
     TOPOLOGIES,

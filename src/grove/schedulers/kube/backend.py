@@ -12,14 +12,14 @@ import msgspec
 
 from grove.api.config import DEFAULT_SCHEDULER
 from grove.api.labels import POD_CLIQUE, Gate
+from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
-from grove.api.pods import Pod
 from grove.api.validation import Problem
-from grove.plan.draft import PodDraft
-from grove.plan.gates import has_gate
-from grove.plan.pod_counts import is_apart
-from grove.plan.pod_state import is_present
+from grove.plan.gangs.gates import has_gate
+from grove.plan.objects.pod_counts import is_apart
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.status.pod_state import is_present
 from grove.schedulers.backend import (
     ObjectKind,
     Observation,

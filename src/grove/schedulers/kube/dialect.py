@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from grove.api import labels
+from grove.api.pod_view import Pod
 from grove.api.podgang import GangTopologyConstraint, PodGang, PodGroup
-from grove.api.pods import Pod
 from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
 
 Json = dict[str, Any]

@@ -31,8 +31,8 @@ from grove.api.labels import Gate
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation.problem import Problem, invalid, required
-from grove.plan.draft import PodDraft
-from grove.plan.status_conditions import is_true
+from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.status.conditions import is_true
 from grove.schedulers.backend import Json, ObjectKind, Observation, SchedulerObject, Served
 from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of

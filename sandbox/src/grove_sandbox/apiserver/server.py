@@ -1,0 +1,212 @@
+"""The embedded Kubernetes API server: requests in, answers out, no socket.
+
+It is a `grove.runtime.client.transport.Transport`, so a client can call it in process; `grove_sandbox.http` puts it
+behind a port for kubectl. Everything runs on the caller's event loop and in its time, virtual or not.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from grove.runtime.client.transport import Request, Response, Stream
+
+from grove_sandbox.apiserver import bootstrap, discovery, options, paths, reads, reviews, subresources
+from grove_sandbox.apiserver.answers import negotiate, respond
+from grove_sandbox.apiserver.builtin import builtin_types
+from grove_sandbox.apiserver.crds import CustomResources
+from grove_sandbox.apiserver.definitions import Dialect
+from grove_sandbox.apiserver.deletes import delete, delete_collection
+from grove_sandbox.apiserver.gc import GarbageCollector
+from grove_sandbox.apiserver.namespaces import NamespaceKeeper
+from grove_sandbox.apiserver.patches import patch
+from grove_sandbox.apiserver.protection import GroupProtection
+from grove_sandbox.apiserver.resources import ResourceType
+from grove_sandbox.apiserver.state import Call, State, WebhookCaller
+from grove_sandbox.apiserver.status import ApiError, method_not_allowed, no_such_path
+from grove_sandbox.apiserver.storage import HISTORY, Change, Object, Stored, Table
+from grove_sandbox.apiserver.watches import WatchStream
+from grove_sandbox.apiserver.writes import create, update
+
+NOT_FOUND = Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
+DEFAULT_DIALECT: Dialect = "1.37"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One change to one object, as an observer sees it right after it was stored."""
+
+    type: str  # ADDED, MODIFIED or DELETED
+    resource: ResourceType
+    now: Object
+    before: Object | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        meta = self.now["metadata"]
+        return meta.get("namespace", ""), meta["name"]
+
+
+class ApiServer:
+    """`now` gives wall-clock time, `seed` makes names and uids repeatable, `history` bounds what watches see.
+
+    `dialect` is the Kubernetes release it imitates. `call_webhook` is how it reaches admission webhooks.
+    """
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        seed: int = 0,
+        history: int = HISTORY,
+        dialect: Dialect = DEFAULT_DIALECT,
+        call_webhook: WebhookCaller | None = None,
+    ) -> None:
+        self.state = State(now, seed, history, dialect)
+        self.state.call_webhook = call_webhook
+        self.observer_errors: list[BaseException] = []
+        self._observers: list[Callable[[Write], None]] = []
+        for resource_type in (*builtin_types(dialect), *reviews.REVIEWS):
+            self.state.registry.add(resource_type)
+        self._namespaces = NamespaceKeeper(self.state)
+        self._collector = GarbageCollector(self.state)
+        self._protection = GroupProtection(self.state)
+        self._custom = CustomResources(self.state)
+        self.state.store.listeners.append(self._observe)
+        bootstrap.furnish(self.state)
+
+    async def send(self, request: Request) -> Response:
+        try:
+            return await self._answer(request)
+        except ApiError as error:
+            return error.respond()
+
+    async def stream(self, request: Request) -> Stream:
+        try:
+            call = self._understand(request)
+            if call is not None and is_watch(request, call):
+                return WatchStream(call, negotiate(call))
+        except ApiError as error:
+            return Whole(error.respond())
+        return Whole(await self.send(request))
+
+    async def close(self) -> None:
+        """Ends every watch."""
+        for table in self.state.store.tables.values():
+            table.close()
+
+    def on_write(self, observer: Callable[[Write], None]) -> None:
+        """Call `observer` after every write, whoever made it. What it raises reaches the writer."""
+        self._observers.append(observer)
+
+    def compact(self) -> None:
+        """Forget the history: a watch from any earlier version gets 410."""
+        for table in self.state.store.tables.values():
+            table.compacted = self.state.store.version
+            table.compact()
+
+    async def _answer(self, request: Request) -> Response:
+        call = self._understand(request)
+        if call is None:
+            found = discovery.answer(self.state, request)
+            return found or self._unknown(request)
+        options.check(request.method, request.query)
+        if call.type in reviews.REVIEWS:
+            return reviews.answer(call, request.method)
+        if call.subresource and call.subresource != "status":
+            return await subresources.answer(call, request.method)
+        method = request.method
+        if call.subresource == "status" and not call.type.status:
+            return NOT_FOUND
+        if method == "GET":
+            answer = negotiate(call)
+            if call.name:
+                return respond(call, answer.one(reads.get(call)))
+            return respond(call, reads.list_objects(call, answer))
+        if method == "POST" and not call.name:
+            answer = negotiate(call)
+            stored, status = await create(call)
+        elif method == "PUT" and call.name:
+            answer = negotiate(call)
+            stored, status = await update(call)
+        elif method == "PATCH" and call.name:
+            answer = negotiate(call)
+            stored, status = await patch(call)
+        elif method == "DELETE" and not call.subresource:
+            return await self._delete(call)
+        else:
+            raise method_not_allowed()
+        return respond(call, answer.one(stored), status)
+
+    async def _delete(self, call: Call) -> Response:
+        answer = negotiate(call)
+        if call.name:
+            left, status = await delete(call)
+            return respond(call, answer.one(left) if isinstance(left, Stored) else left, status)
+        version = self.state.store.version
+        gone = await delete_collection(call)
+        return respond(call, answer.many(gone, {"resourceVersion": str(version)}))
+
+    def _understand(self, request: Request) -> Call | None:
+        target = paths.parse(request.path)
+        if target is None:
+            return None
+        resource_type = self.state.registry.get(target.group, target.version, target.plural)
+        if resource_type is None or (target.namespace and not resource_type.namespaced):
+            return None
+        if resource_type.namespaced and not target.namespace and (target.name or request.method == "POST"):
+            return None
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return Call(
+            self.state,
+            resource_type,
+            target.namespace,
+            target.name,
+            target.subresource,
+            request.query,
+            headers,
+            request.body,
+        )
+
+    def _unknown(self, request: Request) -> Response:
+        """A group and version that exist are asked about a resource that does not, or the path is nonsense."""
+        target = paths.parse(request.path)
+        types = [t for t in self.state.registry if target and t.group == target.group]
+        if target and any(t.version == target.version and not t.custom for t in types):
+            raise no_such_path()
+        return NOT_FOUND
+
+    def _observe(self, table: Table, change: Change) -> None:
+        if not self._observers:
+            return
+        resource_type = self.state.registry.served(table.resource)
+        if resource_type is None:
+            return
+        kind = {"kind": resource_type.kind, "apiVersion": resource_type.api_version}
+        before = {**kind, **change.before.obj} if change.before else None
+        write = Write(change.type, resource_type, {**kind, **change.now.obj}, before)
+        for observer in self._observers:
+            try:
+                observer(write)
+            except BaseException as error:
+                self.observer_errors.append(error)
+                raise
+
+
+def is_watch(request: Request, call: Call) -> bool:
+    wanted = request.query.get("watch", "") in ("1", "true")
+    return request.method == "GET" and wanted and not call.name and not call.subresource
+
+
+class Whole:
+    """An answer that is complete, in the form of a stream."""
+
+    def __init__(self, response: Response) -> None:
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+        self._body = response.body
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        yield self._body
+
+    async def close(self) -> None:
+        return

@@ -1,0 +1,168 @@
+"""Refusals, in the words of Kubernetes: every error a client can see is a `Status` object made here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from grove.runtime.client.transport import Response
+
+JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One broken rule: where, which kind of rule, and what a client reads about it."""
+
+    field: str
+    cause: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body}"
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(field, "FieldValueInvalid", f"Invalid value: {show(value)}: {detail}")
+
+
+def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
+    choices = ", ".join(show(choice) for choice in allowed)
+    return FieldError(
+        field, "FieldValueNotSupported", f"Unsupported value: {show(value)}: supported values: {choices}"
+    )
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {show(value)}")
+
+
+def forbidden_field(field: str, detail: str) -> FieldError:
+    return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def show(value: Any) -> str:
+    """A value as the API server prints it in a message: JSON, with null for nothing."""
+    return orjson.dumps(value).decode()
+
+
+class ApiError(Exception):
+    """An answer other than success. `respond` gives the bytes a client receives."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = None if details is None else {key: value for key, value in details.items() if value}
+        self.headers = dict(headers or {})
+        self.metadata: dict[str, str] = {}
+
+    def status(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata}
+        body |= {"status": "Failure", "message": self.message}
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+    def respond(self) -> Response:
+        return Response(self.code, {**JSON_HEADERS, **self.headers}, orjson.dumps(self.status()))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResource:
+    """What a message calls a collection: `pods`, `podgangs.scheduler.grove.io`."""
+
+    group: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.group}" if self.group else self.resource
+
+    def details(self, name: str = "", **more: Any) -> dict[str, Any]:
+        return {"name": name, "group": self.group, "kind": self.resource, **more}
+
+
+def not_found(resource: GroupResource, name: str) -> ApiError:
+    return ApiError(404, "NotFound", f'{resource} "{name}" not found', resource.details(name))
+
+
+def no_such_path() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(resource: GroupResource, name: str, *, deleting: bool = False) -> ApiError:
+    message = f'{resource} "{name}" already exists'
+    if deleting:
+        message = f"object is being deleted: {message}"
+    return ApiError(409, "AlreadyExists", message, resource.details(name))
+
+
+def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
+    message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
+    return ApiError(409, "Conflict", message, resource.details(name))
+
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def forbidden(
+    resource: GroupResource, name: str, why: str, causes: Sequence[Mapping[str, str]] = ()
+) -> ApiError:
+    subject = f'{resource} "{name}"' if name else str(resource)
+    return ApiError(403, "Forbidden", f"{subject} is forbidden: {why}", resource.details(name, causes=causes))
+
+
+def expired(message: str) -> ApiError:
+    return ApiError(410, "Expired", message)
+
+
+def bad_request(message: str) -> ApiError:
+    return ApiError(400, "BadRequest", message)
+
+
+def unsupported_media_type(message: str) -> ApiError:
+    return ApiError(415, "UnsupportedMediaType", message)
+
+
+def not_acceptable() -> ApiError:
+    available = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    return ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {available}")
+
+
+def method_not_allowed() -> ApiError:
+    message = "the server does not allow this method on the requested resource"
+    return ApiError(405, "MethodNotAllowed", message, {})
+
+
+def not_implemented(what: str) -> ApiError:
+    """For what real Kubernetes does and this server does not: never a silent success."""
+    return ApiError(501, "NotImplemented", f"the embedded cluster does not implement {what}")
+
+
+def too_large(limit: int) -> ApiError:
+    message = f"Request entity too large: limit is {limit}"
+    return ApiError(413, "RequestEntityTooLarge", message, {})
+
+
+def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+    subject = f"{kind}.{group}" if group else kind
+    lines = list(dict.fromkeys(str(error) for error in errors))
+    summary = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
+    causes = [{"reason": e.cause, "message": e.body, "field": e.field} for e in errors]
+    details = {"name": name, "group": group, "kind": kind, "causes": causes}
+    return ApiError(422, "Invalid", f'{subject} "{name}" is invalid: {summary}', details)

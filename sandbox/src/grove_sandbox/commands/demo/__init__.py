@@ -1,0 +1,1 @@
+"""`grove demo`: the whole life of a gang on the embedded cluster."""

@@ -1,0 +1,57 @@
+"""Which modules a backend imports that no pure function needs: the network, the clock, chance, the shells above."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+from grove.schedulers.backend import Backend
+
+IMPURE = (
+    "aiohttp",
+    "httptools",
+    "asyncio",
+    "grove.cli",
+    "grove.controllers",
+    "grove.operator",
+    "grove.runtime",
+    "grove_sandbox",
+    "httpx",
+    "kubernetes",
+    "random",
+    "requests",
+    "secrets",
+    "socket",
+    "subprocess",
+    "threading",
+    "time",
+    "urllib.request",
+    "uuid",
+)
+
+
+def impure_imports(backend: Backend) -> list[str]:
+    """As in `mine.backend imports random`, for the modules of the backend that are loaded."""
+    return [
+        f"{module.__name__} imports {name}"
+        for module in _modules(type(backend).__module__)
+        for name in _imports(module)
+        if any(name == bad or name.startswith(f"{bad}.") for bad in IMPURE)
+    ]
+
+
+def _modules(name: str) -> list[ModuleType]:
+    """The one that defines the backend and those beside and below it in its package."""
+    package = name.rpartition(".")[0]
+    beside = f"{package}." if package and package != "grove.schedulers" else f"{name}."
+    return [m for n, m in sorted(sys.modules.items()) if n == name or n.startswith(beside)]
+
+
+def _imports(module: ModuleType) -> Iterator[str]:
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)

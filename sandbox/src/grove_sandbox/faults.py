@@ -1,0 +1,231 @@
+"""Faults by seed, between a process under test and the API server.
+
+    faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_answer=0.02, watch_break=0.1))
+    client = Client(faults.transport(server), chance=faults.chance)
+
+Every decision is one draw from one generator, and what the runtime leaves to chance (how its waits are spread) starts
+from the same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead
+of leaving it to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+import orjson
+from grove.runtime.client.errors import TransportError
+from grove.runtime.client.transport import Request, Response, Stream, Transport
+
+from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.status import ApiError, expired
+
+WRITES = ("POST", "PUT", "PATCH", "DELETE")
+RETRY_AFTER = 1  # seconds a 429 asks for
+HANG = 5.0  # seconds until a lost request or answer is given up
+
+
+class Fault(StrEnum):
+    CONFLICT = "conflict"  # 409, only for updates
+    TOO_MANY = "too_many"  # 429 with Retry-After
+    SERVER_ERROR = "server_error"  # 500
+    LOST_REQUEST = "lost_request"  # no answer, and nothing was done
+    LOST_ANSWER = "lost_answer"  # no answer, but it was done
+    WATCH_LAG = "watch_lag"  # events arrive late
+    WATCH_BREAK = "watch_break"  # the connection ends in the middle of a line
+    WATCH_REPLAY = "watch_replay"  # events that were seen come again
+    WATCH_GONE = "watch_gone"  # 410 in the stream
+    WATCH_REFUSED = "watch_refused"  # 410 instead of a stream
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How likely each fault is, per request or per piece of a watch."""
+
+    conflict: float = 0.0
+    too_many: float = 0.0
+    server_error: float = 0.0
+    lost_request: float = 0.0
+    lost_answer: float = 0.0
+    watch_lag: float = 0.0
+    watch_break: float = 0.0
+    watch_replay: float = 0.0
+    watch_gone: float = 0.0
+    watch_refused: float = 0.0
+
+    @classmethod
+    def all(cls, rate: float) -> "Rates":
+        return cls(**{field.name: rate for field in fields(cls)})
+
+
+NEVER = Rates()
+
+
+class Killed(BaseException):
+    """Raised into the process under test after the write it was to die after, and at every call from then on."""
+
+
+class Faults:
+    """Decides what goes wrong. `log` says what did, in order."""
+
+    def __init__(self, seed: int, rates: Rates = NEVER, *, lag: float = 3.0) -> None:
+        self.rates = rates
+        self.lag = lag
+        self.log: list[str] = []
+        self.active = True
+        self._dice = random.Random(seed)
+        # For the client of the process under test.
+        self.chance = random.Random(seed)
+        self._planned: list[tuple[Callable[[Request], bool], Fault]] = []
+
+    def transport(self, inner: Transport) -> "FaultyTransport":
+        """A way to the server for one process under test."""
+        return FaultyTransport(inner, self)
+
+    def next(self, fault: Fault, when: Callable[[Request], bool] = lambda _: True) -> None:
+        """Give `fault` to the next request for which `when` holds."""
+        self._planned.append((when, fault))
+
+    def stop(self) -> None:
+        """From now on nothing goes wrong, so that a test can wait for things to settle."""
+        self.active = False
+
+    def for_request(self, request: Request) -> Fault | None:
+        kinds = [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.LOST_REQUEST]
+        if request.method in WRITES:
+            kinds.append(Fault.LOST_ANSWER)
+        if request.method in ("PUT", "PATCH"):
+            kinds.append(Fault.CONFLICT)
+        return self._choose(request, kinds)
+
+    def for_opening(self, request: Request) -> Fault | None:
+        """When a watch begins."""
+        return self._choose(
+            request, [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.LOST_REQUEST, Fault.WATCH_REFUSED]
+        )
+
+    def for_watch(self, request: Request) -> Fault | None:
+        return self._choose(
+            request, [Fault.WATCH_LAG, Fault.WATCH_BREAK, Fault.WATCH_REPLAY, Fault.WATCH_GONE]
+        )
+
+    def _choose(self, request: Request, kinds: list[Fault]) -> Fault | None:
+        chosen: Fault | None = None
+        draw = self._dice.random() if self.active else 1.0
+        for index, (when, planned) in enumerate(self._planned):
+            if planned in kinds and when(request):
+                del self._planned[index]
+                chosen = planned
+                break
+        else:
+            for kind in kinds:
+                draw -= getattr(self.rates, kind)
+                if draw < 0:
+                    chosen = kind
+                    break
+        if chosen is not None:
+            self.log.append(f"{chosen} {request.method} {request.path}")
+        return chosen
+
+
+class FaultyTransport:
+    """Implements `Transport`. `killed` is set when the process under test has met its end."""
+
+    def __init__(self, inner: Transport, faults: Faults) -> None:
+        self.killed = asyncio.Event()
+        self.writes = 0  # that were applied
+        self._inner, self._faults = inner, faults
+        self._last_write: int | None = None
+
+    def kill_after(self, write: int) -> None:
+        """Let the process live until it has made this many writes, counted from its start."""
+        self._last_write = write
+
+    async def send(self, request: Request) -> Response:
+        self._check_alive()
+        fault = self._faults.for_request(request)
+        if fault == Fault.LOST_ANSWER:
+            await self._forward(request)
+            await asyncio.sleep(HANG)
+            raise TransportError("injected fault: the answer was lost")
+        refusal = await _refusal(fault, request)
+        return await self._forward(request) if refusal is None else refusal
+
+    async def stream(self, request: Request) -> Stream:
+        self._check_alive()
+        refusal = await _refusal(self._faults.for_opening(request), request)
+        if refusal is not None:
+            return Whole(refusal)
+        return _FaultyStream(await self._inner.stream(request), request, self._faults, self.killed)
+
+    async def close(self) -> None:
+        """The server outlives the process under test."""
+
+    async def _forward(self, request: Request) -> Response:
+        response = await self._inner.send(request)
+        if request.method in WRITES and response.status < 300:
+            self.writes += 1
+            if self._last_write is not None and self.writes >= self._last_write:
+                self.killed.set()
+                raise Killed
+        return response
+
+    def _check_alive(self) -> None:
+        if self.killed.is_set():
+            raise Killed
+
+
+async def _refusal(fault: Fault | None, request: Request) -> Response | None:
+    """What the server says instead of doing what it was asked to; None if it does."""
+    match fault:
+        case Fault.CONFLICT:
+            why = f"Operation cannot be fulfilled on {request.path}: injected fault"
+            return ApiError(409, "Conflict", why).respond()
+        case Fault.TOO_MANY:
+            details = {"retryAfterSeconds": RETRY_AFTER}
+            headers = {"retry-after": str(RETRY_AFTER)}
+            return ApiError(429, "TooManyRequests", "injected fault", details, headers).respond()
+        case Fault.SERVER_ERROR:
+            return ApiError(500, "InternalError", "Internal error occurred: injected fault").respond()
+        case Fault.WATCH_REFUSED:
+            return expired("injected fault: too old resource version").respond()
+        case Fault.LOST_REQUEST:
+            await asyncio.sleep(HANG)
+            raise TransportError("injected fault: the request was lost")
+    return None
+
+
+class _FaultyStream:
+    def __init__(self, inner: Stream, request: Request, faults: Faults, killed: asyncio.Event) -> None:
+        self.status = inner.status
+        self.headers: Mapping[str, str] = inner.headers
+        self._inner, self._request, self._faults, self._killed = inner, request, faults, killed
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        last = b""
+        async for chunk in self._inner.chunks():
+            if self._killed.is_set():
+                raise Killed
+            fault = self._faults.for_watch(self._request) if self.status == 200 else None
+            match fault:
+                case Fault.WATCH_LAG:
+                    await asyncio.sleep(self._faults.lag)
+                    yield chunk
+                case Fault.WATCH_BREAK:
+                    yield chunk[: len(chunk) // 2]
+                    raise TransportError("injected fault: the watch broke")
+                case Fault.WATCH_GONE:
+                    status = expired("injected fault: too old resource version").status()
+                    yield orjson.dumps({"type": "ERROR", "object": status}) + b"\n"
+                    return
+                case Fault.WATCH_REPLAY:
+                    yield chunk
+                    yield last
+                    yield chunk
+                case _:
+                    yield chunk
+            last = chunk
+
+    async def close(self) -> None:
+        await self._inner.close()

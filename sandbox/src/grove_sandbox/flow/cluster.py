@@ -1,0 +1,194 @@
+"""The operator on the embedded cluster, for tests: virtual time, seeded, every write observed.
+
+`running()` gives a cluster with Grove's CRDs and a running operator. `settle` waits until nothing moves any more. Every
+write passes `NoGateOpensEarly`; what it objects to is raised when the cluster ends.
+"""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from grove.api.config import OperatorConfiguration
+from grove.api.serialization import yaml
+from grove.api.serialization.crds import all_crds
+from grove.operator.assembly import BackendProcess, Operator, discover
+from grove.runtime.client.transport import Request, Transport
+from grove.schedulers.kube import Kubernetes
+from grove.schedulers.registry import Factory, Registry
+
+from grove_sandbox.apiserver import Write
+from grove_sandbox.cluster import CRDS, Cluster
+from grove_sandbox.flow.gate_observer import NoGateOpensEarly
+from grove_sandbox.schedulers.policy import Policy
+from grove_sandbox.schedulers.simulator import SchedulerSimulator
+
+Json = dict[str, Any]
+
+_CORE = ("events", "nodes", "pods", "secrets", "serviceaccounts", "services")
+_GROUPS = {
+    "horizontalpodautoscalers": "/apis/autoscaling/v2",
+    "podgangs": "/apis/scheduler.grove.io/v1alpha1",
+    "resourceclaims": "/apis/resource.k8s.io/v1",
+    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "roles": "/apis/rbac.authorization.k8s.io/v1",
+}
+
+
+class RefusedError(AssertionError):
+    """The API server did not do what a test asked it to."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Grove:
+    """A cluster for an operator. `writes` are all writes of everybody, as in `ADDED pods`."""
+
+    def __init__(self, cluster: Cluster, observer: NoGateOpensEarly) -> None:
+        self.cluster = cluster
+        self.observer = observer
+        self.writes: list[str] = []
+        self._wrote = asyncio.Event()
+        cluster.on_write(self._note)
+
+    def _note(self, write: Write) -> None:
+        self.writes.append(f"{write.type} {write.resource.plural}")
+        self._wrote.set()
+
+    async def apply(self, manifest: str | Json) -> Json:
+        """Creates a PodCliqueSet."""
+        obj = yaml.load_one(manifest).value if isinstance(manifest, str) else manifest
+        namespace = obj["metadata"].setdefault("namespace", "default")
+        return await self.cluster.create(f"/apis/grove.io/v1alpha1/namespaces/{namespace}/podcliquesets", obj)
+
+    async def call(
+        self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
+    ) -> Json:
+        """Any request. Raises RefusedError."""
+        headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
+        answer = await self.cluster.server.send(
+            Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
+        )
+        if answer.status >= 300:
+            raise RefusedError(answer.status, answer.body.decode())
+        found: Json = orjson.loads(answer.body)
+        return found
+
+    async def list(self, plural: str, namespace: str = "default") -> dict[str, Json]:
+        """The objects of a kind that Grove knows, by name."""
+        where = "/api/v1" if plural in _CORE else _GROUPS.get(plural, "/apis/grove.io/v1alpha1")
+        answer = await self.call("GET", f"{where}/namespaces/{namespace}/{plural}")
+        return {o["metadata"]["name"]: o for o in answer["items"]}
+
+    async def settle(self, quiet: float = 40.0) -> None:
+        """Waits until nobody has written anything for a while, in virtual time."""
+        while True:
+            before = len(self.writes)
+            await asyncio.sleep(quiet)
+            if len(self.writes) == before:
+                return
+
+    async def until(self, holds: Callable[[], Awaitable[Any]], within: float = 600.0) -> None:
+        """Waits until a condition holds; it is looked at after every write."""
+        async with asyncio.timeout(within):
+            while not await holds():
+                self._wrote.clear()
+                await self._wrote.wait()
+
+
+@asynccontextmanager
+async def cluster_with_crds(
+    *,
+    nodes: int | Sequence[Mapping[str, Any]] = 8,
+    seed: int = 0,
+    definitions: Sequence[Mapping[str, Any]] = (),
+    policies: Sequence[Policy] = (),
+    gates: Collection[str] = (),
+    **settings: Any,
+) -> AsyncIterator[Grove]:
+    """A cluster that knows Grove's kinds, and no operator yet.
+
+    `definitions` are further CRDs, `policies` simulated schedulers beside those that `schedulers` names, `gates` those
+    of backends that are not Grove's own. The rest is for `grove_sandbox.cluster.Cluster`.
+    """
+    async with Cluster(nodes=nodes, seed=seed, **settings) as cluster:
+        observer = NoGateOpensEarly(gates)
+        cluster.on_write(observer)
+        for crd in (*all_crds(), *definitions):
+            await cluster.create(CRDS, crd)
+        async with asyncio.TaskGroup() as group:
+            simulators = [
+                group.create_task(
+                    SchedulerSimulator(cluster.client(p.scheduler_name), p, clock=cluster.now).run()
+                )
+                for p in policies
+            ]
+            yield Grove(cluster, observer)
+            for simulator in simulators:
+                simulator.cancel()
+
+
+@asynccontextmanager
+async def running(
+    *,
+    configuration: OperatorConfiguration | None = None,
+    factories: Mapping[str, Factory] | None = None,
+    seed: int = 0,
+    through: Callable[[Transport], Transport] | None = None,
+    **settings: Any,
+) -> AsyncIterator[Grove]:
+    """A cluster with an operator."""
+    async with (
+        cluster_with_crds(seed=seed, **settings) as grove,
+        operator(grove, configuration=configuration, factories=factories, seed=seed, through=through),
+    ):
+        yield grove
+
+
+@asynccontextmanager
+async def operator(
+    grove: Grove,
+    *,
+    configuration: OperatorConfiguration | None = None,
+    factories: Mapping[str, Factory] | None = None,
+    through: Callable[[Transport], Transport] | None = None,
+    seed: int = 0,
+) -> AsyncIterator[Operator]:
+    """An operator process, ended at the end. `through` is its way to the server, perhaps one with faults."""
+    configuration = configuration or OperatorConfiguration()
+    transport = through(grove.cluster.server) if through else None
+    client = grove.cluster.client("grove-operator", transport)
+    made = Operator(
+        client,
+        configuration,
+        Registry(configuration.scheduler, factories or {"default": Kubernetes}),
+        served=await discover(grove.cluster.client("discovery")),
+        now=grove.cluster.now,
+        chance=random.Random(seed),
+    )
+    async with made.running():
+        yield made
+
+
+@asynccontextmanager
+async def backend_alone(
+    grove: Grove,
+    name: str,
+    *,
+    configuration: OperatorConfiguration,
+    factories: Mapping[str, Factory] | None = None,
+    through: Callable[[Transport], Transport] | None = None,
+) -> AsyncIterator[BackendProcess]:
+    """A backend in a process of its own, beside an operator whose configuration says that it is separate."""
+    registry = Registry(configuration.scheduler, factories or {"default": Kubernetes})
+    backend = registry.get(name)
+    assert backend is not None, f"{name} is not enabled"
+    transport = through(grove.cluster.server) if through else None
+    client = grove.cluster.client(f"grove-backend-{name}", transport)
+    made = BackendProcess(client, configuration, registry, backend, now=grove.cluster.now)
+    async with made.running():
+        yield made

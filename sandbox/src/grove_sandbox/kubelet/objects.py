@@ -1,0 +1,58 @@
+"""What the kubelet reads of pods and nodes."""
+
+from typing import Any
+
+import msgspec
+from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+
+Json = dict[str, Any]
+
+
+class PodMeta(ObjectMeta, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+    deletion_grace_period_seconds: int | None = None
+
+
+class Container(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    name: str
+    image: str = ""
+    restart_policy: str = ""
+
+    @property
+    def is_sidecar(self) -> bool:
+        return self.restart_policy == "Always"
+
+
+class PodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    node_name: str = ""
+    restart_policy: str = "Always"
+    tolerations: list[Json] = []
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    metadata: PodMeta
+    spec: PodSpec
+    status: Json = {}
+
+    @property
+    def key(self) -> ObjectKey:
+        return key_of(self)
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid or ""
+
+
+class NodeSpec(msgspec.Struct, frozen=True, gc=False):
+    taints: list[Json] = []
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: Json = {}
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)

@@ -1,0 +1,182 @@
+"""The status that a kubelet writes on a pod, from the states of its containers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from grove_sandbox.kubelet.objects import Container, Json, Node, Pod
+
+
+@dataclass(frozen=True)
+class State:
+    """Of one container: waiting for `reason`, or running since `started`, or ended with `exit_code`."""
+
+    reason: str = "PodInitializing"
+    message: str = ""
+    started: str = ""
+    finished: str = ""
+    exit_code: int | None = None
+    ready: bool = False
+    restarts: int = 0
+    last: Json = field(default_factory=dict)
+
+    @property
+    def running(self) -> bool:
+        return bool(self.started) and self.exit_code is None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.exit_code == 0
+
+    def run(self, now: str) -> "State":
+        return State(started=now, restarts=self.restarts, last=self.last)
+
+    def exit(self, code: int, now: str) -> "State":
+        return replace(self, exit_code=code, finished=now, ready=False)
+
+    def become_ready(self) -> "State":
+        return replace(self, ready=True)
+
+    def wait_again(self, failures: int, container: str) -> "State":
+        """It exited and is to be started again, after a while that doubles each time."""
+        seconds = min(10 * 2**failures, 300)
+        text = f"back-off {seconds}s restarting failed container={container}"
+        return State("CrashLoopBackOff", text, restarts=self.restarts + 1, last=self.as_json())
+
+    def as_json(self) -> Json:
+        if self.exit_code is not None:
+            return {
+                "terminated": {
+                    "exitCode": self.exit_code,
+                    "reason": "Completed" if self.exit_code == 0 else "Error",
+                    "startedAt": self.started,
+                    "finishedAt": self.finished,
+                }
+            }
+        if self.started:
+            return {"running": {"startedAt": self.started}}
+        return {"waiting": {"reason": self.reason, **({"message": self.message} if self.message else {})}}
+
+
+@dataclass(frozen=True)
+class Life:
+    """All containers of a pod at one moment. `phase` is given only when the pod has come to its end."""
+
+    init: Mapping[str, State]
+    main: Mapping[str, State]
+    started: str
+    pod_ip: str
+    host_ip: str
+    phase: str = ""
+
+    def with_init(self, name: str, state: State) -> "Life":
+        return replace(self, init={**self.init, name: state})
+
+    def with_main(self, state: State) -> "Life":
+        return replace(self, main=dict.fromkeys(self.main, state))
+
+    def with_states(self, main: Mapping[str, State]) -> "Life":
+        return replace(self, main=main)
+
+    def ended(self, phase: str) -> "Life":
+        return replace(self, phase=phase)
+
+
+def new_life(pod: Pod, node: Node | None, address: str, now: str) -> Life:
+    """Nothing runs yet. What an earlier kubelet wrote about addresses and restarts holds on."""
+    addresses = (node.status.get("addresses") or []) if node else []
+    known = {status["name"]: status for status in pod.status.get("containerStatuses") or ()}
+    reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
+    return Life(
+        init={container.name: State() for container in pod.spec.init_containers},
+        main={
+            container.name: State(
+                reason,
+                restarts=known.get(container.name, {}).get("restartCount", 0),
+                last=known.get(container.name, {}).get("lastState") or {},
+            )
+            for container in pod.spec.containers
+        },
+        started=pod.status.get("startTime") or now,
+        pod_ip=pod.status.get("podIP") or address,
+        host_ip=next((a["address"] for a in addresses if a["type"] == "InternalIP"), "127.0.0.1"),
+    )
+
+
+def status_of(pod: Pod, life: Life, now: str) -> Json:
+    """A patch of the status; conditions of others on the pod are kept."""
+    has_run = all(state.started or state.restarts for state in life.main.values())
+    phase = life.phase or ("Running" if has_run else "Pending")
+    return {
+        "phase": phase,
+        "conditions": _conditions(pod, life, phase, now),
+        "startTime": life.started,
+        "hostIP": life.host_ip,
+        "hostIPs": [{"ip": life.host_ip}],
+        "podIP": life.pod_ip,
+        "podIPs": [{"ip": life.pod_ip}],
+        **(
+            {"initContainerStatuses": _container_statuses(pod.spec.init_containers, life.init)}
+            if pod.spec.init_containers
+            else {}
+        ),
+        "containerStatuses": _container_statuses(pod.spec.containers, life.main),
+    }
+
+
+def _conditions(pod: Pod, life: Life, phase: str, now: str) -> list[Json]:
+    sidecars = {c.name for c in pod.spec.init_containers if c.is_sidecar}
+    incomplete = [
+        name for name, s in life.init.items() if not (s.running if name in sidecars else s.succeeded)
+    ]
+    unready = [name for name, s in life.main.items() if not s.ready]
+    if phase in ("Succeeded", "Failed"):
+        reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
+        ready = ("False", reason, "")
+    elif unready:
+        ready = ("False", "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
+    else:
+        ready = ("True", "", "")
+    if incomplete and phase == "Pending":
+        text = f"containers with incomplete status: [{' '.join(incomplete)}]"
+        initialized = ("False", "ContainersNotInitialized", text)
+    else:
+        initialized = ("True", "PodCompleted" if phase == "Succeeded" else "", "")
+    wanted = {
+        "PodReadyToStartContainers": ("True" if phase not in ("Succeeded", "Failed") else "False", "", ""),
+        "Initialized": initialized,
+        "Ready": ready,
+        "ContainersReady": ready,
+    }
+    known = {c["type"]: c for c in pod.status.get("conditions") or ()}
+    others = [c for c in known.values() if c["type"] not in wanted]
+    return [_condition(kind, *state, known.get(kind), now) for kind, state in wanted.items()] + others
+
+
+def _condition(kind: str, status: str, reason: str, message: str, known: Json | None, now: str) -> Json:
+    since = known["lastTransitionTime"] if known and known["status"] == status else now
+    optional = {"reason": reason, "message": message}
+    return {
+        "type": kind,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+        **{name: text for name, text in optional.items() if text},
+    }
+
+
+def _container_statuses(containers: Sequence[Container], states: Mapping[str, State]) -> list[Json]:
+    return [
+        {
+            "name": container.name,
+            "image": container.image,
+            "imageID": f"sandbox://{container.image}" if state.started else "",
+            "ready": state.ready or (state.succeeded and not container.is_sidecar),
+            "started": state.running,
+            "restartCount": state.restarts,
+            "state": state.as_json(),
+            "lastState": state.last,
+            **({"containerID": f"sandbox://{container.name}-{state.restarts}"} if state.started else {}),
+        }
+        for container in containers
+        for state in (states[container.name],)
+    ]

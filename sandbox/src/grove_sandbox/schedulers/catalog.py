@@ -1,0 +1,45 @@
+"""The schedulers by name, and the kinds that a cluster must serve before one of them can run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from grove_sandbox.schedulers.kai import KaiScheduler
+from grove_sandbox.schedulers.koordinator import KoordinatorScheduler
+from grove_sandbox.schedulers.kube import V1_36, V1_37, V1_37_FLAT, KubeScheduler
+from grove_sandbox.schedulers.kube_135 import KubeScheduler134, KubeScheduler135
+from grove_sandbox.schedulers.objects import Json
+from grove_sandbox.schedulers.policy import Policy
+from grove_sandbox.schedulers.volcano import VolcanoScheduler
+from grove_sandbox.schedulers.yunikorn import YuniKornScheduler
+
+
+@dataclass(frozen=True)
+class Entry:
+    """`make` takes no arguments; `crds` is the name of a file of definitions, empty for none."""
+
+    make: Callable[[], Policy]
+    crds: str = ""
+
+    def definitions(self) -> list[Json]:
+        """CustomResourceDefinitions to apply to a cluster that does not have the scheduler's kinds."""
+        if not self.crds:
+            return []
+        path = Path(__file__).with_name("crds") / self.crds
+        return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
+
+
+# The native kinds of kube-scheduler are served by the API server itself, in the same release.
+CATALOG: Mapping[str, Entry] = {
+    "kube-1.34": Entry(KubeScheduler134),
+    "kube-1.35": Entry(KubeScheduler135),
+    "kube-1.36": Entry(lambda: KubeScheduler(V1_36)),
+    "kube-1.37": Entry(lambda: KubeScheduler(V1_37)),
+    "kube-1.37-flat": Entry(lambda: KubeScheduler(V1_37_FLAT)),
+    "kai": Entry(KaiScheduler, "kai.yaml"),
+    "koordinator": Entry(KoordinatorScheduler, "koordinator.yaml"),
+    "volcano": Entry(VolcanoScheduler, "volcano.yaml"),
+    "yunikorn": Entry(YuniKornScheduler),
+}

@@ -1,0 +1,227 @@
+"""The nodes as one scheduling round sees them: who is where, what is free, where a pod may go.
+
+A placement is first only assumed, in memory. `mark` and `rollback` undo all that was assumed in between, which is
+how a gang is all or nothing.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from grove_sandbox.schedulers.amounts import Amounts, amounts, request_of
+from grove_sandbox.schedulers.objects import Json, Node, Pod, expression_matches, selector_matches
+
+
+@dataclass
+class Place:
+    """A node with what is left on it."""
+
+    node: Node
+    free: Amounts
+    pods: dict[str, Pod] = field(default_factory=dict)
+
+
+class Cluster:
+    def __init__(self, nodes: Iterable[Node], placed: Iterable[tuple[Pod, str]]) -> None:
+        """`placed` are pods with the nodes they are on, finished pods left out: they hold nothing."""
+        self.places = {
+            node.name: Place(node, amounts(node.status.allocatable))
+            for node in sorted(nodes, key=lambda node: node.name)
+        }
+        self._journal: list[tuple[Pod, str]] = []
+        self._needs: dict[str, Amounts] = {}
+        self._shapes: dict[str, bytes] = {}
+        self._eligible_by_shape: dict[bytes, dict[str, Place]] = {}
+        for pod, node_name in placed:
+            if node_name in self.places:
+                self._take(pod, node_name)
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [place.node for place in self.places.values()]
+
+    def need(self, pod: Pod) -> Amounts:
+        found = self._needs.get(pod.uid)
+        if found is None:
+            found = self._needs[pod.uid] = request_of(pod)
+        return found
+
+    def assume(self, pod: Pod, node_name: str) -> None:
+        self._take(pod, node_name)
+        self._journal.append((pod, node_name))
+
+    def remove(self, pod: Pod, node_name: str) -> None:
+        """Takes back one assumption for good; not to be used between `mark` and `rollback`."""
+        self._journal.remove((pod, node_name))
+        self._give_back(pod, node_name)
+
+    def mark(self) -> int:
+        return len(self._journal)
+
+    def rollback(self, mark: int) -> None:
+        while len(self._journal) > mark:
+            self._give_back(*self._journal.pop())
+
+    def find(self, pod: Pod, allowed: Collection[str] | None = None) -> str | None:
+        """The node to take: of those that fit, the one with the least left, scarce things first."""
+        need = sorted(self.need(pod).items(), key=lambda item: (item[0] in _COMMON, item[0]))
+        best: tuple[list[int], str] | None = None
+        for name, place in self._eligible(pod).items():
+            if allowed is not None and name not in allowed:
+                continue
+            free = [place.free.get(resource, 0) for resource, _ in need]
+            if any(amount > there for (_, amount), there in zip(need, free, strict=True) if amount):
+                continue
+            if (best is None or free < best[0]) and self._affinity_obstacle(pod, place.node) is None:
+                best = (free, name)
+        return best[1] if best else None
+
+    def explain(self, pod: Pod, allowed: Collection[str] | None = None) -> str:
+        """Why no node fits, in the words of kube-scheduler."""
+        considered = self._candidates(allowed)
+        reasons = Counter(
+            self.obstacle(pod, place) or "node(s) were taken by other pods" for place in considered
+        )
+        skipped = len(self.places) - len(considered)
+        if skipped:
+            reasons["node(s) are outside of the topology domain"] += skipped
+        if not reasons:
+            return "no nodes available to schedule pods"
+        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+        return f"0/{len(self.places)} nodes are available: {listed}."
+
+    def obstacle(self, pod: Pod, place: Place) -> str | None:
+        """What keeps the pod off the node; None if nothing does."""
+        if reason := _unfit(pod, place.node):
+            return reason
+        for name, need in self.need(pod).items():
+            if need > place.free.get(name, 0) and need > 0:
+                return "Too many pods" if name == "pods" else f"Insufficient {name}"
+        return self._affinity_obstacle(pod, place.node)
+
+    def _eligible(self, pod: Pod) -> dict[str, Place]:
+        """The nodes that the pod could be on if they were empty; the same for all pods of one shape."""
+        shape = self._shapes.get(pod.uid)
+        if shape is None:
+            parts = (pod.spec.node_selector, pod.spec.tolerations, pod.spec.affinity.get("nodeAffinity"))
+            shape = self._shapes[pod.uid] = msgspec.json.encode(parts)
+        found = self._eligible_by_shape.get(shape)
+        if found is None:
+            found = {name: place for name, place in self.places.items() if _unfit(pod, place.node) is None}
+            self._eligible_by_shape[shape] = found
+        return found
+
+    def _candidates(self, allowed: Collection[str] | None) -> list[Place]:
+        return [place for name, place in self.places.items() if allowed is None or name in allowed]
+
+    def _take(self, pod: Pod, node_name: str) -> None:
+        place = self.places[node_name]
+        place.pods[pod.uid] = pod
+        for name, need in self.need(pod).items():
+            place.free[name] = place.free.get(name, 0) - need
+
+    def _give_back(self, pod: Pod, node_name: str) -> None:
+        place = self.places[node_name]
+        del place.pods[pod.uid]
+        for name, need in self.need(pod).items():
+            place.free[name] = place.free.get(name, 0) + need
+
+    def _affinity_obstacle(self, pod: Pod, node: Node) -> str | None:
+        for term in _required_terms(pod, "podAffinity"):
+            if not self._has_match(term, pod, node) and not self._is_first_of_its_kind(term, pod):
+                return "node(s) didn't match pod affinity rules"
+        for term in _required_terms(pod, "podAntiAffinity"):
+            if self._has_match(term, pod, node):
+                return "node(s) didn't match pod anti-affinity rules"
+        return None
+
+    def _has_match(self, term: Json, pod: Pod, node: Node) -> bool:
+        """A pod that the term means, in the same domain of the term's key as the node."""
+        key = term["topologyKey"]
+        domain = node.metadata.labels.get(key)
+        return domain is not None and any(
+            _meant(term, pod, other)
+            for place in self.places.values()
+            if place.node.metadata.labels.get(key) == domain
+            for other in place.pods.values()
+        )
+
+    def _is_first_of_its_kind(self, term: Json, pod: Pod) -> bool:
+        """A pod whose affinity is to its like may start the crowd."""
+        nobody = not any(
+            _meant(term, pod, other) for place in self.places.values() for other in place.pods.values()
+        )
+        return nobody and _meant(term, pod, pod)
+
+
+def label_domains(
+    nodes: Iterable[Node], keys: Iterable[str], around: Collection[str] = ()
+) -> list[frozenset[str]]:
+    """The sets of nodes that agree on the labels `keys`, in the order of the values; nodes without are in none.
+
+    `around` are nodes already in use: only domains that hold all of them are left.
+    """
+    domains: dict[tuple[str, ...], set[str]] = {}
+    wanted = tuple(keys)
+    for node in nodes:
+        if all(key in node.metadata.labels for key in wanted):
+            domains.setdefault(tuple(node.metadata.labels[key] for key in wanted), set()).add(node.name)
+    return [frozenset(domains[value]) for value in sorted(domains) if set(around) <= domains[value]]
+
+
+# Every node has these; what only some have is not to be wasted.
+_COMMON = ("cpu", "memory", "pods")
+
+
+def _unfit(pod: Pod, node: Node) -> str | None:
+    """What keeps the pod off the node however empty it is."""
+    if node.spec.unschedulable:
+        return "node(s) were unschedulable"
+    for taint in node.spec.taints:
+        if taint.get("effect") in ("NoSchedule", "NoExecute") and not _tolerated(taint, pod):
+            return f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"
+    return None if _selected(pod, node) else "node(s) didn't match Pod's node affinity/selector"
+
+
+def _tolerated(taint: Json, pod: Pod) -> bool:
+    for toleration in pod.spec.tolerations:
+        if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+            continue
+        if toleration.get("key") and toleration["key"] != taint["key"]:
+            continue
+        if toleration.get("operator") == "Exists":
+            return True
+        if toleration.get("key") and toleration.get("value", "") == taint.get("value", ""):
+            return True
+    return False
+
+
+def _selected(pod: Pod, node: Node) -> bool:
+    labels = node.metadata.labels
+    if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    rule = (pod.spec.affinity.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution")
+    if not rule:
+        return True
+    return any(
+        all(expression_matches(e, labels) for e in term.get("matchExpressions") or ())
+        and all(expression_matches(e, {"metadata.name": node.name}) for e in term.get("matchFields") or ())
+        for term in rule.get("nodeSelectorTerms") or ()
+        if term
+    )
+
+
+def _required_terms(pod: Pod, kind: str) -> list[Json]:
+    return (pod.spec.affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
+
+
+def _meant(term: Json, pod: Pod, other: Pod) -> bool:
+    namespaces = term.get("namespaces") or [pod.metadata.namespace]
+    selector = term.get("labelSelector")
+    return (
+        selector is not None
+        and other.metadata.namespace in namespaces
+        and selector_matches(selector, other.metadata.labels)
+    )

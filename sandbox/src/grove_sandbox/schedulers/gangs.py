@@ -1,0 +1,118 @@
+"""Gangs: pods that are placed together or not at all, perhaps made of smaller ones, perhaps within one domain.
+
+A scheduler turns its own objects into such trees; how a tree is placed is the same for all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from grove_sandbox.schedulers.cluster import Cluster
+from grove_sandbox.schedulers.objects import Pod
+
+Domain = frozenset[str]
+Placement = list[tuple[Pod, str]]
+
+
+@dataclass
+class Gang:
+    """A leaf has `pods`, tried in this order, beside `present` members that have a place. Any other has `children`.
+
+    `minimum` counts pods in a leaf and children elsewhere. `domains`, if given, are the sets of nodes to choose one
+    of, best first. `refuse` may add a condition on the placement as a whole: the reason why it is not good enough.
+    """
+
+    name: str
+    minimum: int
+    pods: Sequence[Pod] = ()
+    present: int = 0
+    children: Sequence["Gang"] = ()
+    domains: Sequence[Domain] | None = None
+    refuse: Callable[[Placement], str] | None = None
+
+
+@dataclass
+class Outcome:
+    """Where the pods of a gang go, or why they go nowhere; `parts` are the outcomes of the children by name."""
+
+    placement: Placement = field(default_factory=list)
+    failure: str = ""
+    parts: dict[str, "Outcome"] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return not self.failure
+
+
+def place(cluster: Cluster, gang: Gang, allowed: Domain | None = None) -> Outcome:
+    """Assumes the gang's pods on nodes of the cluster. If it does not fit, the cluster is as it was before."""
+    if gang.domains is None:
+        return _place_within(cluster, gang, allowed)
+    best: Outcome | None = None
+    chosen: Domain | None = None
+    first_failure = ""
+    tried = 0
+    for domain in gang.domains:
+        within = domain if allowed is None else domain & allowed
+        if not within:
+            continue
+        tried += 1
+        mark = cluster.mark()
+        outcome = _place_within(cluster, gang, within)
+        cluster.rollback(mark)
+        if not outcome.ok:
+            first_failure = first_failure or outcome.failure
+        elif best is None or len(outcome.placement) > len(best.placement):
+            best, chosen = outcome, within
+            if len(best.placement) == _size(gang):
+                break
+    if best is None:
+        why = f", first placement status: {first_failure}" if first_failure else ""
+        return Outcome(failure=f"0/{tried} placements are available{why}")
+    return _place_within(cluster, gang, chosen)
+
+
+def _place_within(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
+    mark = cluster.mark()
+    outcome = (
+        _place_children(cluster, gang, allowed) if gang.children else _place_pods(cluster, gang, allowed)
+    )
+    if outcome.ok and gang.refuse is not None:
+        outcome.failure = gang.refuse(outcome.placement)
+    if not outcome.ok:
+        cluster.rollback(mark)
+        outcome.placement = []
+    return outcome
+
+
+def _place_pods(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
+    outcome = Outcome()
+    for pod in gang.pods:
+        node_name = cluster.find(pod, allowed)
+        if node_name is not None:
+            cluster.assume(pod, node_name)
+            outcome.placement.append((pod, node_name))
+    scheduled = gang.present + len(outcome.placement)
+    if scheduled < gang.minimum:
+        missing = next((pod for pod in gang.pods if all(pod is not p for p, _ in outcome.placement)), None)
+        why = f": {cluster.explain(missing, allowed)}" if missing else ""
+        outcome.failure = (
+            f"minCount ({gang.minimum}) cannot be satisfied: {scheduled} scheduled, 0 remaining{why}"
+        )
+    return outcome
+
+
+def _place_children(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
+    outcome = Outcome()
+    for child in gang.children:
+        part = place(cluster, child, allowed)
+        outcome.parts[child.name] = part
+        outcome.placement += part.placement
+    satisfied = sum(part.ok for part in outcome.parts.values())
+    if satisfied < gang.minimum:
+        first = next(part.failure for part in outcome.parts.values() if not part.ok)
+        outcome.failure = first
+    return outcome
+
+
+def _size(gang: Gang) -> int:
+    return len(gang.pods) + sum(map(_size, gang.children))

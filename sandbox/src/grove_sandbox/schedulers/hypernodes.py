@@ -1,0 +1,93 @@
+"""Volcano's HyperNodes: sets of nodes, nested, each in a tier; lower tiers are closer together."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from grove.runtime.client.objects import Resource
+
+from grove_sandbox.schedulers.gangs import Domain
+from grove_sandbox.schedulers.objects import Json, Node, Thing, selector_matches
+
+HYPER_NODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
+
+
+class HyperNodes:
+    """`broken` says why no group with a topology can be placed at all; empty if the tree is sound."""
+
+    def __init__(self, things: Iterable[Thing], nodes: Sequence[Node]) -> None:
+        self._things = {thing.name: thing for thing in things}
+        self._nodes = nodes
+        self.broken = self._check()
+        self._sets: list[tuple[int, str, Domain]] = []
+        if not self.broken:
+            self._sets = sorted(
+                (int(thing.spec.get("tier") or 0), name, self._members(thing))
+                for name, thing in self._things.items()
+            )
+
+    def domains(self, topology: Json, around: Sequence[str]) -> list[Domain] | None:
+        """Where pods with this `networkTopology` may be, narrowest first; None if it asks for nothing.
+
+        `around` are nodes in use: only domains that hold all of them are left.
+        """
+        if not topology:
+            return None
+        everywhere = frozenset(node.name for node in self._nodes)
+        if topology.get("mode", "hard") == "soft":
+            found = [members for _, _, members in self._sets] + [everywhere]
+        else:
+            limit = self._limit(topology)
+            if limit is None:
+                return None
+            found = [members for tier, _, members in self._sets if tier <= limit]
+        return [domain for domain in found if set(around) <= domain]
+
+    def _limit(self, topology: Json) -> int | None:
+        """None if no tier is given, or a name that no HyperNode has: then nothing is enforced."""
+        if (tier := topology.get("highestTierAllowed")) is not None:
+            return int(tier)
+        name = topology.get("highestTierName")
+        tiers = [
+            int(t.spec.get("tier") or 0)
+            for t in self._things.values()
+            if name and t.spec.get("tierName") == name
+        ]
+        return max(tiers, default=None)
+
+    def _check(self) -> str:
+        parents: dict[str, str] = {}
+        for name, thing in self._things.items():
+            for member in thing.spec.get("members") or ():
+                if member.get("type") != "HyperNode":
+                    continue
+                child = ((member.get("selector") or {}).get("exactMatch") or {}).get("name", "")
+                if child in parents or not child:
+                    return f"the HyperNode tree is not ready: {child or name} has two parents or no name"
+                parents[child] = name
+        for start in parents:
+            seen, name = {start}, parents[start]
+            while name in parents:
+                if name in seen:
+                    return f"the HyperNode tree is not ready: {name} is below itself"
+                seen.add(name)
+                name = parents[name]
+        return ""
+
+    def _members(self, thing: Thing) -> Domain:
+        found: set[str] = set()
+        for member in thing.spec.get("members") or ():
+            selector = member.get("selector") or {}
+            if member.get("type") == "HyperNode":
+                child = self._things.get((selector.get("exactMatch") or {}).get("name", ""))
+                found |= self._members(child) if child else set()
+            else:
+                found |= {node.name for node in self._nodes if _selects(selector, node)}
+        return frozenset(found)
+
+
+def _selects(selector: Json, node: Node) -> bool:
+    if exact := selector.get("exactMatch"):
+        return bool(exact.get("name") == node.name)
+    if pattern := (selector.get("regexMatch") or {}).get("pattern"):
+        return re.search(pattern, node.name) is not None
+    return "labelMatch" in selector and selector_matches(selector["labelMatch"] or {}, node.metadata.labels)

@@ -1,0 +1,141 @@
+"""What a scheduler reads of pods and nodes, and of the objects that group pods.
+
+Only these fields are decoded: nothing a scheduler decides can depend on anything else.
+"""
+
+from typing import Any
+
+import msgspec
+from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+
+Json = dict[str, Any]
+
+
+class Requirements(msgspec.Struct, frozen=True, gc=False):
+    requests: dict[str, str | int | float] = {}
+
+
+class Container(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    resources: Requirements = Requirements()
+    restart_policy: str = ""
+
+
+class PodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    containers: list[Container] = []
+    init_containers: list[Container] = []
+    overhead: dict[str, str | int | float] = {}
+    node_name: str = ""
+    scheduler_name: str = ""
+    scheduling_gates: list[Json] = []
+    node_selector: dict[str, str] = {}
+    affinity: Json = {}
+    tolerations: list[Json] = []
+    priority: int = 0
+    scheduling_group: Json = {}
+    workload_ref: Json = {}
+
+
+class PodStatus(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    phase: str = "Pending"
+    nominated_node_name: str = ""
+    conditions: list[Json] = []
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: PodSpec
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> ObjectKey:
+        return key_of(self)
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid or ""
+
+    @property
+    def gated(self) -> bool:
+        return bool(self.spec.scheduling_gates)
+
+    @property
+    def finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+
+class NodeSpec(msgspec.Struct, frozen=True, gc=False):
+    unschedulable: bool = False
+    taints: list[Json] = []
+
+
+class NodeStatus(msgspec.Struct, frozen=True, gc=False):
+    allocatable: dict[str, str | int | float] = {}
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name or ""
+
+
+class Thing(msgspec.Struct, frozen=True, gc=False):
+    """An object of a kind that a scheduler has for itself: PodGroup, Queue, Topology and so on."""
+
+    metadata: ObjectMeta
+    spec: Json = {}
+    status: Json = {}
+
+    @property
+    def key(self) -> ObjectKey:
+        return key_of(self)
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name or ""
+
+
+class PriorityClass(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    metadata: ObjectMeta
+    value: int = 0
+    global_default: bool = False
+
+
+PODS = Resource("", "v1", "pods", "Pod")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+
+
+def selector_matches(selector: Json, labels: dict[str, str]) -> bool:
+    """A LabelSelector; an empty one selects everything."""
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    return all(expression_matches(e, labels) for e in selector.get("matchExpressions") or ())
+
+
+def expression_matches(expression: Json, labels: dict[str, str]) -> bool:
+    key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
+    has = key in labels
+    match operator:
+        case "In":
+            return has and labels[key] in values
+        case "NotIn":
+            return not has or labels[key] not in values
+        case "Exists":
+            return has
+        case "DoesNotExist":
+            return not has
+        case "Gt" | "Lt":
+            try:
+                given, bound = int(labels[key]), int(values[0])
+            except (KeyError, ValueError, IndexError):
+                return False
+            return given > bound if operator == "Gt" else given < bound
+    raise ValueError(f"no label selector has the operator {operator!r}")

@@ -1,0 +1,1 @@
+"""`grove explain`: why something waits."""

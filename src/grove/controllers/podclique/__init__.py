@@ -1,0 +1,1 @@
+"""PodCliques: their pods, and the gates of their pods."""

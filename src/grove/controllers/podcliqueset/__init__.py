@@ -1,0 +1,1 @@
+"""PodCliqueSets: the set as a whole, and each of its replicas."""

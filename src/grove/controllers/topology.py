@@ -1,0 +1,175 @@
+"""Schedulers' own topology objects: made from ClusterTopologyBindings, or, where a binding refers to one that somebody
+else manages, compared with it.
+
+A scheduler whose kind the cluster does not serve is not installed: it counts only for a binding that refers to it.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+import orjson
+
+from grove.api import ClusterTopologyBinding
+from grove.api.conditions import ConditionType, EventReason
+from grove.api.serialization import codec
+from grove.controllers.shared.apply import Applier, FixedFieldsError, ForeignObjectError, key_of_json
+from grove.controllers.shared.informers import Companion, World, decode_companion
+from grove.controllers.shared.predicates import described_anew
+from grove.controllers.shared.status_writer import describe, write_status
+from grove.plan.difference import difference
+from grove.plan.layout.set_layout import owner_reference
+from grove.plan.status.conditions import find
+from grove.plan.status.topology_status import Compared, topology_status
+from grove.runtime.cache.cache import Change
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.errors import RequestError
+from grove.runtime.client.objects import ObjectKey, key_of, uid_of
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.manager import Manager
+from grove.runtime.controller.triggers import Trigger, itself
+from grove.schedulers.backend import Backend, SchedulerObject, Topologies, faculty
+
+
+class TopologyController:
+    def __init__(self, world: World, manager: Manager, backends: Iterable[Backend]) -> None:
+        self._world = world
+        self._applier = Applier()
+        self._schedulers: dict[str, tuple[Topologies, Informer[Companion]]] = {
+            b.scheduler_name: (keeping, manager.informer(kind, decode_companion, required=False))
+            for b in sorted(backends, key=lambda b: b.name)
+            if (keeping := faculty(b, Topologies)) is not None and (kind := keeping.topology_kind) is not None
+        }
+
+    def controller(self) -> Controller[ObjectKey]:
+        made: Controller[ObjectKey] = Controller(
+            "clustertopologybinding",
+            self.reconcile,
+            [
+                Trigger(
+                    self._world.topologies, itself, when=described_anew, why="schedulers follow its levels"
+                )
+            ],
+            workers=1,
+        )
+
+        def note(change: Change[Companion]) -> None:
+            if described_anew(change):
+                for key in self._bindings_of(change.object):
+                    made.queue.add(key)
+
+        # Not triggers: a controller waits for those, and a scheduler may not be installed.
+        for _, informer in self._schedulers.values():
+            informer.cache.subscribe(note)
+        return made
+
+    async def follow_cluster(self, controller: Controller[ObjectKey]) -> None:
+        """Looks at all bindings again when a scheduler is installed. Until cancelled."""
+
+        async def wait(informer: Informer[Companion]) -> None:
+            await informer.synced.wait()
+            for binding in self._world.topologies.cache:
+                controller.queue.add(key_of(binding))
+
+        async with asyncio.TaskGroup() as group:
+            for _, informer in self._schedulers.values():
+                group.create_task(wait(informer))
+
+    async def reconcile(self, key: ObjectKey) -> None:
+        binding = self._world.topologies.cache.get(key)
+        if binding is None or binding.metadata.deletion_timestamp is not None:
+            return
+        referred = {b.scheduler_name: b.topology_reference for b in binding.spec.scheduler_topology_bindings}
+        compared: list[Compared] = []
+        failures: list[Exception] = []
+        for name, (backend, informer) in self._schedulers.items():
+            wanted = backend.topology(binding)
+            if name in referred:
+                compared.append(_compare(name, referred.pop(name), wanted, informer))
+            elif informer.synced.is_set():
+                compared.append(await self._make(name, binding, wanted, informer, failures))
+        for name, reference in referred.items():
+            message = (
+                "is not enabled, or takes no topology from Grove: remove the reference, or enable its profile"
+            )
+            compared.append(Compared(name, reference, False, message, unknown=True))
+        status = topology_status(binding, compared, self._world.now())
+        self._report(binding, compared)
+        await write_status(self._world.topologies, binding, binding.status, status)
+        if failures:
+            raise ExceptionGroup(f"ClusterTopologyBinding {key}", failures)
+
+    async def _make(
+        self,
+        name: str,
+        binding: ClusterTopologyBinding,
+        wanted: SchedulerObject,
+        informer: Informer[Companion],
+        failures: list[Exception],
+    ) -> Compared:
+        """A topology whose levels changed is made anew: they cannot be changed in place."""
+        metadata = wanted.body["metadata"] | {
+            "ownerReferences": [codec.to_builtins(owner_reference(binding))]
+        }
+        kind = {"apiVersion": wanted.kind.api_version, "kind": wanted.kind.kind}
+        body = orjson.dumps(kind | wanted.body | {"metadata": metadata})
+        key, uid = key_of_json(wanted.body), uid_of(binding)
+        try:
+            try:
+                made = await self._applier.ensure(
+                    informer, key, body, owner_uid=uid, ours=wanted.ours, fixed=wanted.fixed
+                )
+            except FixedFieldsError as e:
+                await informer.objects.delete(e.key, uid=e.uid)
+                made = await self._applier.ensure(informer, key, body, owner_uid=uid)
+        except ForeignObjectError:
+            message = (
+                f"{wanted.kind.kind} {wanted.name} exists and was not made by Grove: refer to it in "
+                f"schedulerTopologyBindings (schedulerName {name}), or delete it"
+            )
+            return Compared(name, wanted.name, False, message, failed=True)
+        except RequestError as e:
+            failures.append(e)
+            return Compared(name, wanted.name, False, describe(e), failed=True)
+        if made is None:
+            return Compared(name, wanted.name, False, "the old one is still going away", failed=True)
+        return Compared(name, wanted.name, True)
+
+    def _report(self, binding: ClusterTopologyBinding, compared: list[Compared]) -> None:
+        """Says it when things turn, not each time they are looked at."""
+        old = find(
+            binding.status.conditions if binding.status else [], ConditionType.SCHEDULER_TOPOLOGY_DRIFT
+        )
+        differing = [f"{c.scheduler_name}: {c.message}" for c in compared if not c.in_sync]
+        was = old is not None and old.status != "False"
+        about = ClusterTopologyBinding.resource
+        if differing and not was:
+            note = "; ".join(differing)
+            self._world.warn(about, binding, EventReason.TOPOLOGY_DRIFT_DETECTED, note, "CompareTopology")
+        elif compared and not differing and was:
+            note = "the schedulers' topologies have its levels"
+            self._world.tell(about, binding, EventReason.TOPOLOGY_IN_SYNC, note, "CompareTopology")
+
+    def _bindings_of(self, topology: Companion) -> list[ObjectKey]:
+        owners = {o.uid for o in topology.metadata.owner_references}
+        return [
+            key_of(b)
+            for b in self._world.topologies.cache
+            if uid_of(b) in owners
+            or b.metadata.name == topology.metadata.name
+            or any(r.topology_reference == topology.metadata.name for r in b.spec.scheduler_topology_bindings)
+        ]
+
+
+def _compare(name: str, reference: str, wanted: SchedulerObject, informer: Informer[Companion]) -> Compared:
+    """With an object that somebody else manages."""
+    kind = f"{wanted.kind.kind} {reference}"
+    if not informer.synced.is_set():
+        message = f"the cluster does not serve {wanted.kind.kind} ({wanted.kind.api_version})"
+        return Compared(name, reference, False, message, unknown=True)
+    found = informer.cache.get(ObjectKey("", reference))
+    if found is None:
+        return Compared(name, reference, False, f"{kind} does not exist: create it, or remove the reference")
+    spec = {"spec": orjson.loads(found.body).get("spec") or {}}
+    same = difference(spec, {"spec": wanted.body["spec"]}) is None
+    message = "" if same else f"{kind} has other levels than this binding"
+    return Compared(name, reference, same, message, found.metadata.generation)

@@ -1,0 +1,1 @@
+"""Files of the repository that are generated from the code: the API reference, the table of schedulers, the CRDs."""

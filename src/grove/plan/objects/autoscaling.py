@@ -1,0 +1,53 @@
+"""HorizontalPodAutoscalers: one for each clique and each scaling group that asks for it, in each replica of the set.
+
+It scales the PodClique or PodCliqueScalingGroup through its scale subresource and has the same name. Members of a
+scaling group scale with their group and have none of their own. What Kubernetes measures by default is said here, so
+that an autoscaler whose metrics are taken back measures that again.
+"""
+
+import msgspec
+
+from grove.api import labels, names
+from grove.api.meta import ResourceType
+from grove.api.podclique import AutoScalingConfig, PodClique
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.metadata import Json, metadata
+
+
+def autoscalers(layout: SetLayout, i: int) -> list[Json]:
+    """All autoscalers of replica i."""
+    cliques = [
+        _autoscaler(layout, PodClique.resource, names.clique(layout.name, i, c.name), config)
+        for c in layout.standalone
+        if (config := c.spec.auto_scaling_config) is not None
+    ]
+    groups = [
+        _autoscaler(
+            layout, PodCliqueScalingGroup.resource, names.scaling_group(layout.name, i, g.name), config
+        )
+        for g in layout.groups
+        if (config := g.template.scale_config) is not None
+    ]
+    return [*cliques, *groups]
+
+
+def _autoscaler(layout: SetLayout, target: ResourceType, name: str, config: AutoScalingConfig) -> Json:
+    spec: Json = {
+        "scaleTargetRef": {"apiVersion": target.api_version, "kind": target.kind, "name": name},
+        "minReplicas": config.min_replicas,
+        "maxReplicas": config.max_replicas,
+        "metrics": [msgspec.json.decode(m) for m in config.metrics] or [_USUAL],
+    }
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata(layout, name, {labels.NAME: name, labels.COMPONENT: labels.Component.HPA}),
+        "spec": spec,
+    }
+
+
+_USUAL: Json = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}

@@ -1,0 +1,200 @@
+"""Resource claims that pods share, at three levels.
+
+    level     owner                    one for all replicas       one for each replica
+    set       PodCliqueSet             <set>-all-<template>       <set>-<i>-<template>
+    group     PodCliqueScalingGroup    <group>-all-<template>     <group>-<j>-<template>
+    clique    PodClique                <clique>-all-<template>    <clique>-<p>-<template>
+
+A filter decides which pods use a claim, not whether it exists. Templates are those of the set, else
+ResourceClaimTemplates of the cluster, which somebody has to read (`external_templates` says which); a claim whose
+template was not found is not made.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from grove.api import labels, names
+from grove.api.meta import OwnerReference
+from grove.api.podclique import PodClique
+from grove.api.podcliqueset import Clique
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.api.sharing import CliqueFilter, CliqueResourceSharing, SetFilter
+from grove.plan.layout.clique_position import position_of
+from grove.plan.layout.set_layout import Group, SetLayout, owner_reference
+from grove.plan.objects.metadata import Json, metadata
+
+
+class TemplateRef(NamedTuple):
+    """A ResourceClaimTemplate of the cluster."""
+
+    namespace: str
+    name: str
+
+
+Templates = Mapping[TemplateRef, Json]
+"""What was found in the cluster: the `spec.spec` of ResourceClaimTemplates, which is the spec of their claims."""
+
+
+Tags = Mapping[str, str]
+"""Labels that the scheduler of the pods wants to see on their claims."""
+NO_TAGS: Tags = MappingProxyType({})
+
+
+def external_templates(layout: SetLayout) -> list[TemplateRef]:
+    """The ResourceClaimTemplates of the cluster that the set refers to."""
+    template = layout.pcs.spec.template
+    levels: list[Sequence[CliqueResourceSharing]] = [template.resource_sharing]
+    levels += [g.template.resource_sharing for g in layout.groups]
+    levels += [c.resource_sharing for c in layout.cliques.values()]
+    own = _own_templates(layout)
+    return sorted({_reference(layout, e) for level in levels for e in level if not _is_own(e, own)})
+
+
+def set_claims(layout: SetLayout, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
+    """The claims that all replicas of the set share."""
+    return _Level(layout, layout.name, layout.owner, tags, templates).shared(
+        layout.pcs.spec.template.resource_sharing
+    )
+
+
+def replica_claims(layout: SetLayout, i: int, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
+    """The claims of replica i of the set."""
+    entries = layout.pcs.spec.template.resource_sharing
+    level = _Level(layout, layout.name, layout.owner, tags, templates)
+    return level.of_replica(entries, labels.REPLICA_INDEX, i)
+
+
+def group_claims(
+    layout: SetLayout, group: PodCliqueScalingGroup, templates: Templates, tags: Tags = NO_TAGS
+) -> list[Json]:
+    """The claims of a scaling group and of each of its copies."""
+    name = group.metadata.name or ""
+    own = {**tags, labels.SCALING_GROUP: name}
+    level = _Level(layout, name, owner_reference(group), own, templates)
+    entries = _group_template(layout, group).template.resource_sharing
+    copies = [
+        claim
+        for j in range(group.spec.replicas)
+        for claim in level.of_replica(entries, labels.SCALING_GROUP_REPLICA_INDEX, j)
+    ]
+    return [*level.shared(entries), *copies]
+
+
+def clique_claims(
+    layout: SetLayout, clique: PodClique, indices: Iterable[int], templates: Templates, tags: Tags = NO_TAGS
+) -> list[Json]:
+    """The claims of a clique and of each of its pods; `indices` are those of the pods that exist or should."""
+    name = clique.metadata.name or ""
+    level = _Level(layout, name, owner_reference(clique), {**tags, labels.POD_CLIQUE: name}, templates)
+    entries = position_of(layout, clique).clique.resource_sharing
+    pods = [claim for p in indices for claim in level.of_replica(entries, labels.POD_INDEX, p)]
+    return [*level.shared(entries), *pods]
+
+
+def claims_of_pod(layout: SetLayout, clique: PodClique, p: int | str) -> list[str]:
+    """The names of the claims that pod p of a clique uses. `p` may be a text that stands for an index."""
+    place = position_of(layout, clique)
+    found = _names(
+        layout.name,
+        [
+            e
+            for e in layout.pcs.spec.template.resource_sharing
+            if _lets_in(e.filter, place.clique, place.group)
+        ],
+        place.i,
+    )
+    if place.group is not None and place.j is not None:
+        full = names.scaling_group(layout.name, place.i, place.group.name)
+        sharing = place.group.template.resource_sharing
+        found += _names(full, [e for e in sharing if _lets_in(e.filter, place.clique, None)], place.j)
+    return [*found, *_names(clique.metadata.name or "", place.clique.resource_sharing, p)]
+
+
+class _Level:
+    """Makes the claims of one owner."""
+
+    def __init__(
+        self,
+        layout: SetLayout,
+        name: str,
+        owner: OwnerReference,
+        own: Mapping[str, str],
+        templates: Templates,
+    ) -> None:
+        self._layout = layout
+        self._name = name
+        self._owner = owner
+        self._labels = {labels.COMPONENT: labels.Component.RESOURCE_CLAIM, **own}
+        self._templates = templates
+        self._own_templates = _own_templates(layout)
+
+    def shared(self, entries: Sequence[CliqueResourceSharing]) -> list[Json]:
+        return [
+            claim
+            for e in entries
+            if e.scope == "AllReplicas"
+            for claim in self._claim(names.shared_claim(self._name, e.name), e, {})
+        ]
+
+    def of_replica(self, entries: Sequence[CliqueResourceSharing], label: str, index: int) -> list[Json]:
+        return [
+            claim
+            for e in entries
+            if e.scope == "PerReplica"
+            for claim in self._claim(names.replica_claim(self._name, index, e.name), e, {label: str(index)})
+        ]
+
+    def _claim(self, name: str, entry: CliqueResourceSharing, index: dict[str, str]) -> list[Json]:
+        """One claim, or none while its template is missing."""
+        external = self._templates.get(_reference(self._layout, entry))
+        spec = self._own_templates[entry.name] if _is_own(entry, self._own_templates) else external
+        if spec is None:
+            return []
+        return [
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaim",
+                "metadata": metadata(self._layout, name, self._labels | index, self._owner),
+                "spec": spec,
+            }
+        ]
+
+
+def _own_templates(layout: SetLayout) -> dict[str, Json]:
+    found = layout.pcs.spec.template.resource_claim_templates
+    return {t.name: msgspec.json.decode(t.template_spec)["spec"] for t in found}
+
+
+def _is_own(entry: CliqueResourceSharing, own: Mapping[str, Json]) -> bool:
+    return not entry.namespace and entry.name in own
+
+
+def _reference(layout: SetLayout, entry: CliqueResourceSharing) -> TemplateRef:
+    return TemplateRef(entry.namespace or layout.namespace, entry.name)
+
+
+def _group_template(layout: SetLayout, group: PodCliqueScalingGroup) -> Group:
+    i = int(group.metadata.labels[labels.REPLICA_INDEX])
+    for found in layout.groups:
+        if names.scaling_group(layout.name, i, found.name) == group.metadata.name:
+            return found
+    raise LookupError(f"PodCliqueSet {layout.name} describes no scaling group {group.metadata.name}")
+
+
+def _names(owner: str, entries: Sequence[CliqueResourceSharing], index: int | str) -> list[str]:
+    """Those that all replicas share come first."""
+    shared = [names.shared_claim(owner, e.name) for e in entries if e.scope == "AllReplicas"]
+    return [*shared, *(names.replica_claim(owner, index, e.name) for e in entries if e.scope == "PerReplica")]
+
+
+def _lets_in(found: CliqueFilter | None, clique: Clique, group: Group | None) -> bool:
+    """Whether a filter lets pods of a clique use a claim. A name counts in either list of a set's filter."""
+    if found is None:
+        return True
+    wanted = {*found.child_clique_names}
+    if isinstance(found, SetFilter):
+        wanted |= {*found.child_scaling_group_names}
+    return clique.name in wanted or (group is not None and group.name in wanted)

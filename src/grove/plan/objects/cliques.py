@@ -1,0 +1,144 @@
+"""The PodCliques and PodCliqueScalingGroups of a set.
+
+Labels, from weakest to strongest: the user's of the clique template, those of everything in the set, those that say
+which clique this is. The pods inherit all of them. A user's label cannot say that a clique stands elsewhere in its set.
+"""
+
+from grove.api import labels, names
+from grove.api.meta import ObjectMeta
+from grove.api.podclique import PodClique, PodCliqueSpec
+from grove.api.podcliqueset import Clique
+from grove.api.scalinggroup import PodCliqueScalingGroup, PodCliqueScalingGroupSpec
+from grove.api.serialization.model import replace
+from grove.plan.layout.set_layout import Group, SetLayout, owner_reference
+from grove.plan.objects.mnnvl import claim_domain
+from grove.plan.objects.podspec import PodSpecEditor
+
+CLIQUE_OURS = (
+    "spec.podSpec",
+    "spec.startsAfter",
+    "spec.autoScalingConfig",
+    *(f"metadata.labels.{key}" for key in labels.PLACE),
+)
+"""What Grove alone decides about a PodClique; its replicas belong to whoever scales it."""
+
+
+def standalone_clique(layout: SetLayout, clique: Clique, i: int) -> PodClique:
+    """A clique outside scaling groups, in replica i of the set."""
+    name = names.clique(layout.name, i, clique.name)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.CLIQUE,
+        labels.REPLICA_INDEX: str(i),
+        labels.POD_GANG: names.base_gang(layout.name, i),
+        labels.POD_TEMPLATE_HASH: layout.hashes[clique.name],
+    }
+    metadata = ObjectMeta(
+        name=name,
+        namespace=layout.namespace,
+        labels=_users(clique) | layout.labels | own,
+        annotations=_annotations(clique),
+        finalizers=[labels.Finalizer.POD_CLIQUE],
+        owner_references=[layout.owner],
+    )
+    return PodClique(metadata=metadata, spec=_spec(layout, clique, i, None))
+
+
+def scaling_group(layout: SetLayout, group: Group, i: int) -> PodCliqueScalingGroup:
+    name = names.scaling_group(layout.name, i, group.name)
+    annotations = dict(group.template.annotations)
+    inherited = layout.pcs.metadata.annotations.get(labels.MNNVL_GROUP)
+    if inherited is not None:
+        annotations.setdefault(labels.MNNVL_GROUP, inherited)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.SCALING_GROUP,
+        labels.REPLICA_INDEX: str(i),
+    }
+    metadata = ObjectMeta(
+        name=name,
+        namespace=layout.namespace,
+        labels=layout.labels | own,
+        annotations=annotations,
+        finalizers=[labels.Finalizer.SCALING_GROUP],
+        owner_references=[layout.owner],
+    )
+    spec = PodCliqueScalingGroupSpec(
+        replicas=group.template.replicas,
+        min_available=group.min_available,
+        clique_names=list(group.template.clique_names),
+    )
+    return PodCliqueScalingGroup(metadata=metadata, spec=spec)
+
+
+def member_clique(
+    layout: SetLayout, group: Group, clique: Clique, i: int, j: int, owner: PodCliqueScalingGroup
+) -> PodClique:
+    """A clique of copy j of a scaling group, in replica i of the set. `owner` is the group's object."""
+    group_name = names.scaling_group(layout.name, i, group.name)
+    name = names.clique_in_group(group_name, j, clique.name)
+    base = names.base_gang(layout.name, i)
+    gang = names.gang_of_group_replica(layout.name, i, group_name, j, group.min_available)
+    own = {
+        labels.NAME: name,
+        labels.COMPONENT: labels.Component.GROUP_CLIQUE,
+        labels.REPLICA_INDEX: str(i),
+        labels.SCALING_GROUP: group_name,
+        labels.SCALING_GROUP_REPLICA_INDEX: str(j),
+        labels.POD_GANG: gang,
+        labels.POD_TEMPLATE_HASH: layout.hashes[clique.name],
+    }
+    if gang != base:
+        own[labels.BASE_POD_GANG] = base
+    metadata = ObjectMeta(
+        name=name,
+        namespace=layout.namespace,
+        labels=_users(clique) | layout.labels | own,
+        annotations=_annotations(clique),
+        finalizers=[labels.Finalizer.POD_CLIQUE],
+        owner_references=[owner_reference(owner)],
+    )
+    return PodClique(metadata=metadata, spec=_spec(layout, clique, i, j))
+
+
+def as_scaled(layout: SetLayout, clique: Clique, wanted: PodClique, known: PodClique | None) -> PodClique:
+    """`wanted` with the size of the PodClique that exists.
+
+    Its replicas belong to whoever scales it. A minimum that the set leaves open is all pods that it was made with, and
+    cannot be changed.
+    """
+    if known is not None:
+        wanted.spec.replicas = known.spec.replicas
+        if known.spec.min_available is not None and clique.name in layout.open_minimums:
+            wanted.spec.min_available = known.spec.min_available
+    return wanted
+
+
+def _spec(layout: SetLayout, clique: Clique, i: int, j: int | None) -> PodCliqueSpec:
+    editor = PodSpecEditor(clique.spec.pod_spec)
+    group = layout.group_of.get(clique.name)
+    if group is not None:
+        editor.prepend_env(_group_env(group))
+    claim_domain(editor, layout, clique, i)
+    return replace(clique.spec, pod_spec=editor.result(), starts_after=layout.starts_after(clique, i, j))
+
+
+def _group_env(group: Group) -> list[dict[str, object]]:
+    return [
+        _from_label(labels.Env.GROUP_NAME, labels.SCALING_GROUP),
+        {"name": labels.Env.GROUP_POD_COUNT, "value": str(group.pods_per_copy)},
+        _from_label(labels.Env.GROUP_INDEX, labels.SCALING_GROUP_REPLICA_INDEX),
+    ]
+
+
+def _from_label(name: str, label: str) -> dict[str, object]:
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}
+
+
+def _users(clique: Clique) -> dict[str, str]:
+    return {k: v for k, v in clique.labels.items() if k not in labels.PLACE}
+
+
+def _annotations(clique: Clique) -> dict[str, str]:
+    """The gang's topology is said on the gang, not on its cliques."""
+    return {k: v for k, v in clique.annotations.items() if k != labels.TOPOLOGY_NAME}

@@ -1,0 +1,1 @@
+"""The status of every kind, computed from what was observed."""

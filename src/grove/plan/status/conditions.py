@@ -1,0 +1,68 @@
+"""Conditions in a list, kept as Kubernetes keeps them.
+
+A condition is rewritten only when its status, reason, message or observed generation differs, and its transition time
+moves only when its status does. The others stay as they are and where they are.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from grove.api.meta import Condition, ConditionStatus
+from grove.api.scalars import Time
+from grove.api.serialization.model import replace
+
+
+def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
+    for condition in conditions:
+        if condition.type == kind:
+            return condition
+    return None
+
+
+def is_true(conditions: Sequence[Condition], kind: str) -> bool:
+    found = find(conditions, kind)
+    return found is not None and found.status == "True"
+
+
+def put(
+    conditions: Sequence[Condition],
+    kind: str,
+    status: ConditionStatus,
+    reason: str,
+    message: str,
+    now: datetime,
+    *,
+    observed_generation: int | None = None,
+) -> list[Condition]:
+    """The list with this condition in it: in its old place, or at the end."""
+    old = find(conditions, kind)
+    if old is None:
+        new = Condition(
+            type=kind,
+            status=status,
+            reason=reason,
+            message=message,
+            last_transition_time=Time.at(now),
+            observed_generation=observed_generation,
+        )
+        return [*conditions, new]
+    if (old.status, old.reason, old.message, old.observed_generation) == (
+        status,
+        reason,
+        message,
+        observed_generation,
+    ):
+        return list(conditions)
+    changed = replace(
+        old,
+        status=status,
+        reason=reason,
+        message=message,
+        observed_generation=observed_generation,
+        last_transition_time=old.last_transition_time if old.status == status else Time.at(now),
+    )
+    return [changed if c is old else c for c in conditions]
+
+
+def without(conditions: Sequence[Condition], kind: str) -> list[Condition]:
+    return [c for c in conditions if c.type != kind]

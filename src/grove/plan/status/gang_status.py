@@ -1,0 +1,170 @@
+"""The status of a PodGang, from its pods.
+
+    Scheduled          every group has minReplicas pods on nodes
+    Ready              every group has minReplicas pods ready, or finished
+    Unhealthy          it was scheduled once, and a group is now below its minimum: of ready pods if it was ever ready,
+                       else of pods on nodes that do not fail. Not there before it was scheduled
+    DisruptionTarget   a pod of it is about to be taken away. Not there otherwise
+
+    phase   Succeeded   all pods finished
+            Failed      pods of a group are dead, and what is left of it is below its minimum; until they are replaced
+            Running     Ready
+            Starting    Scheduled
+            Pending     else
+
+Whether a gang was scheduled or ready once is remembered in the reasons of these conditions: pods that are missing were
+either never there or lost.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from grove.api.conditions import ConditionType, Reason
+from grove.api.meta import Condition, ConditionStatus
+from grove.api.pod_view import Pod
+from grove.api.podcliqueset import PodGangPhase
+from grove.api.podgang import PodGang, PodGangStatus, PodGroup
+from grove.api.serialization.model import replace
+from grove.plan.status import conditions as status_conditions
+from grove.plan.status.pod_state import (
+    disruption,
+    is_dead,
+    is_failing,
+    is_finished,
+    is_present,
+    is_ready,
+    is_scheduled,
+)
+
+# A message names so many groups, says how many there are besides, and quotes so much of what others wrote.
+NAMED = 5
+QUOTED = 200
+
+
+def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: datetime) -> PodGangStatus:
+    """`pods_by_group` has all pods of the gang by the names of its groups, terminating ones too.
+
+    Conditions of others, such as Initialized and BackendSynced, and the placement score are kept.
+    """
+    old = gang.status or PodGangStatus(phase="Pending")
+    groups = [_Group.of(g, pods_by_group.get(g.name, ())) for g in gang.spec.pod_groups]
+    phase = _phase(groups)
+    put, without = status_conditions.put, status_conditions.without
+    conditions = old.conditions
+    conditions = put(conditions, ConditionType.SCHEDULED, *_scheduled(conditions, groups), now)
+    conditions = put(conditions, ConditionType.READY, *_ready(conditions, groups, phase), now)
+    for kind, found in (
+        (ConditionType.UNHEALTHY, _unhealthy(conditions, groups)),
+        (ConditionType.DISRUPTION_TARGET, _disrupted(gang, pods_by_group)),
+    ):
+        conditions = put(conditions, kind, *found, now) if found else without(conditions, kind)
+    return replace(
+        old,
+        phase=phase,
+        conditions=conditions,
+        pods=sum(len(g.pod_references) for g in gang.spec.pod_groups),
+        scheduled_pods=sum(g.scheduled for g in groups),
+    )
+
+
+_Found = tuple[ConditionStatus, str, str]
+
+
+class _Group(NamedTuple):
+    name: str
+    minimum: int
+    present: int
+    scheduled: int
+    ready: int
+    failing: int
+    finished: int
+    dead: int
+
+    @classmethod
+    def of(cls, group: PodGroup, pods: Sequence[Pod]) -> "_Group":
+        present = scheduled = ready = failing = finished = dead = 0
+        for pod in pods:
+            if not is_present(pod):
+                dead += is_dead(pod)
+                continue
+            present += 1
+            scheduled += is_scheduled(pod)
+            if is_finished(pod):
+                finished += 1
+                ready += 1
+            elif is_ready(pod):
+                ready += 1
+            elif is_failing(pod):
+                failing += 1
+        return cls(group.name, group.min_replicas, present, scheduled, ready, failing, finished, dead)
+
+
+def _phase(groups: list[_Group]) -> PodGangPhase:
+    if groups and all(g.minimum <= g.finished == g.present for g in groups):
+        return "Succeeded"
+    if any(g.dead and g.scheduled < g.minimum for g in groups):
+        return "Failed"
+    if all(g.ready >= g.minimum for g in groups):
+        return "Running"
+    return "Starting" if all(g.scheduled >= g.minimum for g in groups) else "Pending"
+
+
+def _scheduled(conditions: list[Condition], groups: list[_Group]) -> _Found:
+    short = [
+        f"{g.name} has {g.scheduled} of {g.minimum} pods on nodes" for g in groups if g.scheduled < g.minimum
+    ]
+    if not short:
+        return "True", Reason.PODS_SCHEDULED, "every group has its minimum of pods on nodes"
+    once = _was(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED)
+    return "False", Reason.SCHEDULED_PODS_LOST if once else Reason.PODS_NOT_SCHEDULED, _joined(short)
+
+
+def _ready(conditions: list[Condition], groups: list[_Group], phase: PodGangPhase) -> _Found:
+    if phase == "Succeeded":
+        return "False", Reason.PODS_FINISHED, "all pods finished their work"
+    short = [f"{g.name} has {g.ready} of {g.minimum} pods ready" for g in groups if g.ready < g.minimum]
+    if not short:
+        return "True", Reason.PODS_READY, "every group has its minimum of pods ready"
+    once = _was(conditions, ConditionType.READY, Reason.PODS_NOT_READY)
+    return "False", Reason.READY_PODS_LOST if once else Reason.PODS_NOT_READY, _joined(short)
+
+
+def _unhealthy(conditions: list[Condition], groups: list[_Group]) -> _Found | None:
+    """`conditions` has the new Scheduled and Ready."""
+    if not _was(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED):
+        return None
+    if _was(conditions, ConditionType.READY, Reason.PODS_NOT_READY):
+        short = [f"{g.name} has {g.ready} of {g.minimum} pods ready" for g in groups if g.ready < g.minimum]
+    else:
+        short = [
+            f"{g.name} has {g.scheduled - g.failing} of {g.minimum} pods on nodes that do not fail"
+            for g in groups
+            if g.scheduled - g.failing < g.minimum
+        ]
+    if short:
+        return "True", Reason.POD_GROUPS_BELOW_MINIMUM, _joined(short)
+    return "False", Reason.POD_GROUPS_AT_MINIMUM, "every group has its minimum of pods"
+
+
+def _disrupted(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]]) -> _Found | None:
+    found = [
+        f"{pod.metadata.name} of {group.name}: {why.reason or 'no reason given'} {why.message or ''}".strip()
+        for group in gang.spec.pod_groups
+        for pod in pods_by_group.get(group.name, ())
+        if (why := disruption(pod)) is not None
+    ]
+    if not found:
+        return None
+    return "True", Reason.POD_DISRUPTED, _joined([text[:QUOTED] for text in found])
+
+
+def _was(conditions: list[Condition], kind: str, never: str) -> bool:
+    """Whether the condition held at some time: it does, or its reason is not that it never did."""
+    found = status_conditions.find(conditions, kind)
+    return found is not None and (found.status == "True" or found.reason != never)
+
+
+def _joined(parts: list[str]) -> str:
+    more = [f"and {len(parts) - NAMED} more"] if len(parts) > NAMED else []
+    return "; ".join(parts[:NAMED] + more)

@@ -1,0 +1,179 @@
+"""The status of a PodCliqueScalingGroup, from its PodCliques.
+
+A copy is complete when all its cliques exist and none is being deleted. Only complete copies count:
+
+    scheduled    every clique has its minimum on nodes
+    available    scheduled, and every clique has its minimum ready
+    updated      available, and every clique follows the set's template
+    MinAvailableBreached   fewer than minAvailable complete copies have no clique that is below its minimum.
+                           Unknown while an update runs
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from grove.api import labels, names
+from grove.api.conditions import ConditionType, Reason
+from grove.api.meta import Condition, ConditionStatus
+from grove.api.podclique import PodClique
+from grove.api.scalinggroup import (
+    PodCliqueScalingGroup,
+    PodCliqueScalingGroupStatus,
+    ScalingGroupUpdateProgress,
+)
+from grove.api.serialization.model import replace
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.status import conditions as status_conditions
+from grove.plan.status.clique_status import follows, is_available, is_updated
+
+# A message names so many copies that do not work, and says how many there are besides.
+NAMED = 5
+
+
+def group_status(
+    group: PodCliqueScalingGroup,
+    cliques: Sequence[PodClique],
+    layout: SetLayout | None,
+    now: datetime,
+    *,
+    synced: bool = True,
+) -> PodCliqueScalingGroupStatus:
+    """`cliques` are the group's; those of copies beyond its replicas are ignored.
+
+    `layout` is None while the set is gone or invalid; then what compares with its templates stays as it is. `synced`
+    says whether the group's spec was carried out in full; only then is its generation observed.
+    """
+    old = group.status or PodCliqueScalingGroupStatus()
+    copies = list(_copies(group, cliques))
+    new = replace(
+        old,
+        observed_generation=group.metadata.generation if synced else old.observed_generation,
+        replicas=group.spec.replicas or None,
+        scheduled_replicas=sum(c.scheduled for c in copies),
+        available_replicas=sum(c.available for c in copies),
+        conditions=_conditions(group, old, copies, now),
+    )
+    return new if layout is None else _compared(group, new, copies, layout)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """One copy of the group: its cliques by the names that the set gives them. None is one that is not there."""
+
+    name: str
+    members: dict[str, PodClique | None]
+
+    @property
+    def complete(self) -> bool:
+        return all(_exists(m) for m in self.members.values())
+
+    @property
+    def scheduled(self) -> bool:
+        return all(_exists(m) and _says(m, ConditionType.POD_CLIQUE_SCHEDULED) for m in self.members.values())
+
+    @property
+    def available(self) -> bool:
+        return self.scheduled and all(m is not None and is_available(m) for m in self.members.values())
+
+    @property
+    def fault(self) -> str | None:
+        """Why the copy does not count as working."""
+        for name, member in self.members.items():
+            if not _exists(member):
+                return f"{self.name}-{name} is {'not there' if member is None else 'being deleted'}"
+            if _says(member, ConditionType.MIN_AVAILABLE_BREACHED):
+                return f"{self.name}-{name} is below its minimum"
+        return None
+
+
+def _exists(member: PodClique | None) -> bool:
+    return member is not None and member.metadata.deletion_timestamp is None
+
+
+def _says(member: PodClique | None, kind: str) -> bool:
+    return (
+        member is not None
+        and member.status is not None
+        and status_conditions.is_true(member.status.conditions, kind)
+    )
+
+
+def _copies(group: PodCliqueScalingGroup, cliques: Sequence[PodClique]) -> Iterator[_Copy]:
+    by_name = {c.metadata.name: c for c in cliques}
+    full = group.metadata.name or ""
+    for j in range(group.spec.replicas):
+        members = {n: by_name.get(names.clique_in_group(full, j, n)) for n in group.spec.clique_names}
+        yield _Copy(names.scaling_group_replica(full, j), members)
+
+
+def _conditions(
+    group: PodCliqueScalingGroup, old: PodCliqueScalingGroupStatus, copies: list[_Copy], now: datetime
+) -> list[Condition]:
+    status, reason, message = _breached(group, old, copies)
+    kind = ConditionType.MIN_AVAILABLE_BREACHED
+    conditions = status_conditions.put(old.conditions, kind, status, reason, message, now)
+    if status == "False":
+        conditions = status_conditions.without(conditions, ConditionType.GANG_TERMINATION_IN_PROGRESS)
+    return conditions
+
+
+def _breached(
+    group: PodCliqueScalingGroup, old: PodCliqueScalingGroupStatus, copies: list[_Copy]
+) -> tuple[ConditionStatus, str, str]:
+    if _is_updating(old):
+        return "Unknown", Reason.UPDATE_IN_PROGRESS, "copies are being replaced by an update"
+    faults = [f for c in copies if (f := c.fault)]
+    good, needed = len(copies) - len(faults), group.spec.min_available
+    message = f"{good} of {len(copies)} copies have their minimum; the gang needs {needed}"
+    if good >= needed:
+        return "False", Reason.SUFFICIENT_GROUP_REPLICAS, message
+    named = faults[:NAMED] + ([f"and {len(faults) - NAMED} more"] if len(faults) > NAMED else [])
+    return "True", Reason.INSUFFICIENT_GROUP_REPLICAS, "; ".join([message, *named])
+
+
+def _is_updating(status: PodCliqueScalingGroupStatus) -> bool:
+    return status.update_progress is not None and status.update_progress.update_ended_at is None
+
+
+def _compared(
+    group: PodCliqueScalingGroup, new: PodCliqueScalingGroupStatus, copies: list[_Copy], layout: SetLayout
+) -> PodCliqueScalingGroupStatus:
+    """Adds what only the set can tell: which cliques are up to date."""
+    wanted = layout.generation_hash
+    hashes = layout.hashes
+    members = [(m, hashes.get(n)) for c in copies for n, m in c.members.items()]
+    followed = all(m is not None and _exists(m) and follows(m, h, wanted) for m, h in members)
+    updated = sum(
+        c.available
+        and all(m is not None and is_updated(m, hashes.get(n), wanted) for n, m in c.members.items())
+        for c in copies
+    )
+    current = new.current_pod_clique_set_generation_hash
+    return replace(
+        new,
+        updated_replicas=updated,
+        selector=_selector(group, layout),
+        current_pod_clique_set_generation_hash=wanted if followed and not _is_updating(new) else current,
+        update_progress=_progress(new.update_progress, members, wanted),
+    )
+
+
+def _progress(
+    progress: ScalingGroupUpdateProgress | None,
+    members: list[tuple[PodClique | None, str | None]],
+    wanted: str,
+) -> ScalingGroupUpdateProgress | None:
+    if progress is None:
+        return None
+    updated = sum(m is not None and _exists(m) and is_updated(m, h, wanted) for m, h in members)
+    return replace(progress, updated_pod_cliques_count=updated, total_pod_cliques_count=len(members))
+
+
+def _selector(group: PodCliqueScalingGroup, layout: SetLayout) -> str | None:
+    """None when the set no longer has this group, and the object is on its way out."""
+    full = group.metadata.name or ""
+    index = group.metadata.labels.get(labels.REPLICA_INDEX, "")
+    if not any(full == f"{layout.name}-{index}-{g.name}" for g in layout.groups):
+        return None
+    return labels.selector(layout.labels | {labels.SCALING_GROUP: full})

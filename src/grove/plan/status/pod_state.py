@@ -1,0 +1,91 @@
+"""What the fields of a pod say about it: the words that the plans share.
+
+    terminating   it is being deleted
+    finished      it succeeded, and its restart policy lets it end: its work is done and must not be done twice
+    dead          it failed, was evicted, or ended although it was to run on: it needs a replacement
+    present       neither terminating nor dead: one of the pods that its clique counts
+
+A pod that is present may be scheduled (it has a node) and ready. One that is not ready may be failing (a container
+ended with an error and starts again) or unready (a container runs and does not answer its probe); one that is merely
+starting is neither.
+"""
+
+from collections.abc import Sequence
+
+from grove.api.pod_view import ContainerStatus, Pod, PodCondition
+
+
+def is_terminating(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is not None
+
+
+def is_finished(pod: Pod) -> bool:
+    return (
+        pod.status.phase == "Succeeded"
+        and pod.spec.restart_policy in ("Never", "OnFailure")
+        and not is_terminating(pod)
+    )
+
+
+def is_dead(pod: Pod) -> bool:
+    return pod.status.phase in _ENDED and pod.metadata.deletion_timestamp is None and not is_finished(pod)
+
+
+def is_present(pod: Pod) -> bool:
+    return pod.metadata.deletion_timestamp is None and (pod.status.phase not in _ENDED or is_finished(pod))
+
+
+def is_scheduled(pod: Pod) -> bool:
+    return _says(pod, "PodScheduled", "True")
+
+
+def is_gated(pod: Pod) -> bool:
+    """As Kubernetes reports it: until a scheduler has looked at the pod, this outlives the gates themselves."""
+    found = condition(pod, "PodScheduled")
+    return found is not None and found.status == "False" and found.reason == "SchedulingGated"
+
+
+def is_ready(pod: Pod) -> bool:
+    return _says(pod, "Ready", "True")
+
+
+def is_failing(pod: Pod) -> bool:
+    """Of a pod that is not ready."""
+    return not is_finished(pod) and (
+        _failed(pod.status.init_container_statuses) or _failed(pod.status.container_statuses)
+    )
+
+
+def is_unready(pod: Pod) -> bool:
+    """Of a pod that is neither ready nor failing."""
+    return any(c.started and not c.ready for c in pod.status.container_statuses)
+
+
+def disruption(pod: Pod) -> PodCondition | None:
+    """Why the pod is about to be taken away: preempted, evicted, its node drained."""
+    found = condition(pod, "DisruptionTarget")
+    return found if found is not None and found.status == "True" else None
+
+
+def condition(pod: Pod, kind: str) -> PodCondition | None:
+    for found in pod.status.conditions:
+        if found.type == kind:
+            return found
+    return None
+
+
+_ENDED = ("Failed", "Succeeded")
+
+
+def _says(pod: Pod, kind: str, status: str) -> bool:
+    found = condition(pod, kind)
+    return found is not None and found.status == status
+
+
+def _failed(containers: Sequence[ContainerStatus]) -> bool:
+    return bool(containers) and any(
+        c.last_state is not None
+        and c.last_state.terminated is not None
+        and c.last_state.terminated.exit_code != 0
+        for c in containers
+    )

@@ -1,0 +1,215 @@
+"""The status of a PodCliqueSet, added up from summaries of its replicas.
+
+    available   every standalone clique has its minimum ready, every scaling group its minimum of copies available
+    updated     available, and every clique and group follows the set's current templates
+
+A summary needs only the children of one replica, so that a change in one of two thousand replicas costs no more than
+that replica and an addition.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from heapq import nsmallest
+from typing import get_args
+
+from grove.api import labels, names
+from grove.api.conditions import ConditionType, Reason
+from grove.api.meta import Condition, ConditionStatus
+from grove.api.podclique import PodClique
+from grove.api.podcliqueset import (
+    PodCliqueSet,
+    PodCliqueSetStatus,
+    PodCliqueSetUpdateProgress,
+    PodGangPhase,
+    PodGangSummary,
+)
+from grove.api.podgang import PodGang
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.api.serialization.model import replace
+from grove.api.topology import ClusterTopologyBinding
+from grove.api.validation.topology import places
+from grove.plan.gangs.membership import topology_name
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.status import conditions as status_conditions
+from grove.plan.status.clique_status import is_available, is_updated
+
+# A set may have thousands of gangs, and an object may not be much larger than 1 MB. Name and phase of 2,000 gangs are
+# some 200 KB; five conditions on each would be ten times as much. Whoever wants them all looks at the PodGangs.
+EXPLAINED_GANGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSummary:
+    available: bool
+    updated: bool
+    updated_cliques: int
+    """Standalone ones."""
+    updated_groups: int
+    complete: bool = False
+    """Whether every pod that is asked for is ready, as far as the cliques say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What the cluster says about the topology that the set names."""
+
+    enabled: bool
+    binding: ClusterTopologyBinding | None = None
+    """None when there is none of that name."""
+
+
+def replica_summary(
+    layout: SetLayout, i: int, cliques: Iterable[PodClique], groups: Iterable[PodCliqueScalingGroup]
+) -> ReplicaSummary:
+    """Of replica i. Objects that the set does not ask for, and those that are being deleted, do not count."""
+    found_cliques = {c.metadata.name: c for c in cliques if c.metadata.deletion_timestamp is None}
+    found_groups = {g.metadata.name: g for g in groups if g.metadata.deletion_timestamp is None}
+    wanted = layout.generation_hash
+    available = True
+    updated_cliques = updated_groups = 0
+    for clique in layout.standalone:
+        found = found_cliques.get(names.clique(layout.name, i, clique.name))
+        available &= found is not None and is_available(found)
+        updated_cliques += found is not None and is_updated(found, layout.hashes[clique.name], wanted)
+    for group in layout.groups:
+        scaled = found_groups.get(names.scaling_group(layout.name, i, group.name))
+        status = scaled.status if scaled is not None else None
+        available &= (
+            scaled is not None
+            and status is not None
+            and status.available_replicas >= scaled.spec.min_available
+        )
+        updated_groups += status is not None and status.current_pod_clique_set_generation_hash == wanted
+    current = updated_cliques == len(layout.standalone) and updated_groups == len(layout.groups)
+    complete = available and all(
+        c.status is not None and c.status.ready_replicas >= c.spec.replicas for c in found_cliques.values()
+    )
+    return ReplicaSummary(available, available and current, updated_cliques, updated_groups, complete)
+
+
+def set_status(
+    pcs: PodCliqueSet,
+    layout: SetLayout,
+    summaries: Sequence[ReplicaSummary],
+    gangs: Iterable[PodGang],
+    topology: Topology,
+    now: datetime,
+    *,
+    synced: bool = True,
+    quick: bool = False,
+) -> PodCliqueSetStatus:
+    """`summaries` has one entry per replica that the set asks for; `gangs` are all of the set's.
+
+    `synced` says whether the set's spec was carried out in full; only then is its generation observed.
+    `quick`: what explains a gang stays as it was until the next look that is not.
+    """
+    old = pcs.status or PodCliqueSetStatus()
+    return replace(
+        old,
+        observed_generation=pcs.metadata.generation if synced else old.observed_generation,
+        replicas=layout.replicas or None,
+        available_replicas=sum(s.available for s in summaries),
+        updated_replicas=sum(s.updated for s in summaries),
+        hpa_pod_selector=labels.selector(layout.labels),
+        # A hash that differs starts an update, which then writes the new one.
+        current_generation_hash=old.current_generation_hash or layout.generation_hash,
+        update_progress=_progress(old.update_progress, layout, summaries),
+        pod_gang_statuses=gang_summaries(gangs, old.pod_gang_statuses if quick else None),
+        conditions=_topology(old.conditions, layout, topology, now),
+    )
+
+
+def gang_summaries(
+    gangs: Iterable[PodGang], old: Iterable[PodGangSummary] | None = None
+) -> list[PodGangSummary]:
+    """Of all gangs that are there to stay, by name; with conditions for some of those that do not run.
+
+    With `old` ones, conditions stay as they were as long as the phase does.
+    """
+    staying = sorted(
+        (g for g in gangs if g.metadata.deletion_timestamp is None), key=lambda g: g.metadata.name or ""
+    )
+    phases = [_phase(g) for g in staying]
+    if old is not None:
+        known = {(s.name, s.phase): s for s in old}
+        return [
+            known.get((g.metadata.name or "", phase))
+            or PodGangSummary(name=g.metadata.name or "", phase=phase)
+            for g, phase in zip(staying, phases, strict=True)
+        ]
+    troubled = [k for k, phase in enumerate(phases) if phase in _WORST_FIRST]
+    explained = set(nsmallest(EXPLAINED_GANGS, troubled, key=lambda k: (_WORST_FIRST.index(phases[k]), k)))
+    return [
+        PodGangSummary(
+            name=gang.metadata.name or "",
+            phase=phase,
+            conditions=list(gang.status.conditions) if k in explained and gang.status else [],
+        )
+        for k, (gang, phase) in enumerate(zip(staying, phases, strict=True))
+    ]
+
+
+_WORST_FIRST: tuple[PodGangPhase, ...] = ("Failed", "Pending", "Starting")
+_PHASES: dict[str, PodGangPhase] = {p: p for p in get_args(PodGangPhase)}
+
+
+def _phase(gang: PodGang) -> PodGangPhase:
+    return _PHASES.get(gang.status.phase, "Pending") if gang.status else "Pending"
+
+
+def _progress(
+    progress: PodCliqueSetUpdateProgress | None, layout: SetLayout, summaries: Sequence[ReplicaSummary]
+) -> PodCliqueSetUpdateProgress | None:
+    if progress is None:
+        return None
+    return replace(
+        progress,
+        updated_pod_cliques_count=sum(s.updated_cliques for s in summaries),
+        total_pod_cliques_count=layout.replicas * len(layout.standalone),
+        updated_pod_clique_scaling_groups_count=sum(s.updated_groups for s in summaries),
+        total_pod_clique_scaling_groups_count=layout.replicas * len(layout.groups),
+    )
+
+
+def _topology(
+    conditions: list[Condition], layout: SetLayout, topology: Topology, now: datetime
+) -> list[Condition]:
+    kind = ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE
+    found = _levels(layout, topology)
+    return (
+        status_conditions.without(conditions, kind)
+        if found is None
+        else status_conditions.put(conditions, kind, *found, now)
+    )
+
+
+def _levels(layout: SetLayout, topology: Topology) -> tuple[ConditionStatus, str, str] | None:
+    constraints = [p.constraint for p in places(layout.pcs)]
+    domains = dict.fromkeys(d for c in constraints for d in (c.required, c.preferred) if d)
+    if not topology.enabled:
+        if not domains:
+            return None
+        message = (
+            "the set has topology constraints, but topology-aware scheduling is switched off: they have no effect; "
+            "set topologyAwareScheduling.enabled in the operator's configuration"
+        )
+        return "Unknown", Reason.TOPOLOGY_DISABLED, message
+    if not domains:
+        return "False", Reason.TOPOLOGY_LEVELS_AVAILABLE, "the set has no topology constraints"
+    name = topology_name(layout)
+    if name is None:
+        message = (
+            "the set has topology constraints, but none says which topology: set topologyName in one of them"
+        )
+        return "Unknown", Reason.TOPOLOGY_NAME_MISSING, message
+    if topology.binding is None:
+        message = f"there is no ClusterTopologyBinding {name}: new gangs are placed without constraints"
+        return "Unknown", Reason.TOPOLOGY_NOT_FOUND, message
+    known = {level.domain for level in topology.binding.spec.levels}
+    absent = ", ".join(d for d in domains if d not in known)
+    if absent:
+        message = f"ClusterTopologyBinding {name} has no level {absent}: constraints on it have no effect"
+        return "True", Reason.TOPOLOGY_LEVELS_UNAVAILABLE, message
+    message = f"ClusterTopologyBinding {name} has every level that the set names"
+    return "False", Reason.TOPOLOGY_LEVELS_AVAILABLE, message

@@ -1,0 +1,1 @@
+"""One request to the API server: built as a value, sent within flow control, retried, answered or a typed error."""

@@ -1,0 +1,299 @@
+"""The objects of one resource, with every verb that the API has for them.
+
+Bodies go in as bytes and come out through the caller's `decode`. With a `cache`, each answer enters it at once
+(write-through), so that a reader of the cache sees every write that was made here.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from grove.runtime.cache.cache import Cache
+from grove.runtime.client import requests
+from grove.runtime.client.client import Client
+from grove.runtime.client.errors import Gone, NotFound, StatusDetails, TransportError, Vanished
+from grove.runtime.client.objects import Obj, ObjectKey, ResourceType
+from grove.runtime.client.requests import Call, DeleteOptions, Preconditions, Propagation
+from grove.runtime.client.transport import Response
+from grove.runtime.controller.in_hand import foreseen
+
+# How many objects a list asks for at a time.
+PAGE = 500
+
+# Reads one object from bytes that belong to it alone: `msgspec.Raw` fields may keep pointing into them.
+Decode = Callable[[bytes], Obj]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Obj]):
+    items: Sequence[Obj]
+    resource_version: str
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """What the scale subresource shows: how many are wanted, how many there are, and how to find them."""
+
+    replicas: int
+    current: int = 0
+    selector: str = ""
+
+
+class Page(NamedTuple):
+    """A piece of a list; each body is a copy of its own, so that none keeps the whole page in memory."""
+
+    bodies: list[bytes]
+    resource_version: str
+
+
+class ResourceClient(Generic[Obj]):
+    """Raises `ApiError` and `TransportError` as `Client.send`, which see for what a write may have done."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: ResourceType,
+        decode: Decode[Obj],
+        *,
+        cache: Cache[Obj] | None = None,
+    ) -> None:
+        self.resource = resource
+        self._client = client
+        self._decode = decode
+        self._cache = cache
+
+    @property
+    def manager(self) -> str:
+        """Under which name writes are recorded in `metadata.managedFields`."""
+        return self._client.field_manager
+
+    async def get(self, key: ObjectKey) -> Obj:
+        return await self._object(requests.get(self.resource, key.namespace, key.name))
+
+    async def peek(self, key: ObjectKey) -> Obj:
+        """As `get`, past the cache: of an object that the cache does not select it would never learn the end."""
+        call = requests.get(self.resource, key.namespace, key.name)
+        return self._decode((await self._client.send(call)).body)
+
+    async def list(self, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Listing[Obj]:
+        """All objects, of one namespace or of all, as of one moment."""
+        try:
+            return await self._list(namespace, labels, fields, PAGE)
+        except Gone:  # the continue token expired between two pages: ask for all at once
+            return await self._list(namespace, labels, fields, 0)
+
+    async def pages(
+        self, namespace: str | None = None, *, labels: str = "", fields: str = "", limit: int
+    ) -> AsyncIterator[Page]:
+        """A list in pieces. Raises `Gone` when it took so long that the rest is no longer to be had."""
+        token = ""
+        while True:
+            call = requests.list_page(
+                self.resource, namespace, labels=labels, fields=fields, limit=limit, continue_token=token
+            )
+            found = _read(_list_answer, await self._send(call), call)
+            yield Page([bytes(item) for item in found.items or ()], found.metadata.resource_version)
+            token = found.metadata.continue_token
+            if not token:
+                return
+
+    async def create(self, namespace: str, body: bytes, *, generate_name: bool = False) -> Obj:
+        """`namespace` is empty for a cluster-scoped resource.
+
+        Say `generate_name` if the server is to complete the name: such a create is not sent again after an
+        ambiguous failure. One with a fixed name is, and may raise `AlreadyExists` for what it made itself:
+        `get` it and compare.
+        """
+        call = requests.create(
+            self.resource,
+            namespace,
+            body,
+            generate_name=generate_name,
+            field_manager=self._client.field_manager,
+        )
+        answer = await self._client.send(call)
+        with foreseen():
+            return self._taken_in(answer)
+
+    async def update(self, key: ObjectKey, body: bytes, *, subresource: str = "") -> Obj:
+        """Replaces the object. With `metadata.resourceVersion` in the body, only the version that was read."""
+        manager = self._client.field_manager
+        return await self._changed(
+            requests.update(
+                self.resource, key.namespace, key.name, body, subresource=subresource, field_manager=manager
+            )
+        )
+
+    async def merge_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
+        """RFC 7386. With `metadata.resourceVersion` in the patch, only on that version."""
+        return await self._changed(self._patch(key, patch, requests.MERGE_PATCH, subresource))
+
+    async def json_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
+        """RFC 6902. Guard it with `test` operations: it may be sent twice."""
+        return await self._changed(self._patch(key, patch, requests.JSON_PATCH, subresource))
+
+    async def apply(self, key: ObjectKey, body: bytes, *, force: bool = True, subresource: str = "") -> Obj:
+        """Server-side apply under the client's field manager: creates the object, or changes what the body names."""
+        if not self._client.field_manager:
+            raise ValueError("server-side apply needs a client with a field_manager")
+        return await self._object(self._patch(key, body, requests.APPLY_PATCH, subresource, force=force))
+
+    async def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Asks for the object to go away. One that is gone already is no error, also not one that this call deleted.
+
+        With `uid` or `resource_version`: only that object, in that version; else `Conflict`.
+        """
+        options = _delete_options(propagation, grace_seconds, Preconditions(uid, resource_version))
+        call = requests.delete(self.resource, key.namespace, key.name, options)
+        try:
+            body = await self._send(call)
+        except NotFound:
+            if uid and self._cache is not None:
+                self._cache.forget(uid)
+            return
+        if self._cache is None:
+            return
+        status = _read(_delete_answer, body, call)
+        if status.kind != "Status":  # finalizers or a grace period: it is still there, marked for deletion
+            self._cache.observe(self._decode(body))
+        elif gone := uid or (status.details.uid if status.details else ""):
+            self._cache.forget(gone)
+
+    async def delete_collection(
+        self,
+        namespace: str,
+        *,
+        labels: str = "",
+        fields: str = "",
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Deletes all that is selected. The cache learns of it from the watch."""
+        options = _delete_options(propagation, grace_seconds)
+        await self._send(
+            requests.delete_collection(self.resource, namespace, options, labels=labels, fields=fields)
+        )
+
+    async def get_scale(self, key: ObjectKey) -> Scale:
+        call = requests.get(self.resource, key.namespace, key.name, subresource="scale")
+        return _scale(_read(_scale_answer, await self._send(call), call))
+
+    async def set_scale(self, key: ObjectKey, replicas: int) -> Scale:
+        patch = msgspec.json.encode({"spec": {"replicas": replicas}})
+        call = self._patch(key, patch, requests.MERGE_PATCH, "scale")
+        return _scale(_read(_scale_answer, await self._send(call), call))
+
+    async def post(self, key: ObjectKey, subresource: str, body: bytes) -> None:
+        """Acts on an object through a subresource such as `binding` or `eviction`."""
+        await self._send(requests.post_subresource(self.resource, key.namespace, key.name, subresource, body))
+
+    def _patch(
+        self, key: ObjectKey, body: bytes, content_type: str, subresource: str, *, force: bool = False
+    ) -> Call:
+        return requests.patch(
+            self.resource,
+            key.namespace,
+            key.name,
+            body,
+            content_type,
+            subresource=subresource,
+            field_manager=self._client.field_manager,
+            force=force,
+        )
+
+    async def _list(self, namespace: str | None, labels: str, fields: str, limit: int) -> Listing[Obj]:
+        items: list[Obj] = []
+        version = ""
+        async for page in self.pages(namespace, labels=labels, fields=fields, limit=limit):
+            items.extend(self._decode(body) for body in page.bodies)
+            version = version or page.resource_version
+        return Listing(items, version)
+
+    async def _changed(self, call: Call) -> Obj:
+        """The answer to a change of an object that was read. The server names what it does not find."""
+        try:
+            answer = await self._client.send(call)
+        except NotFound as e:
+            if e.status.details is not None and e.status.details.name:
+                raise Vanished(e.status, e.what) from e
+            raise
+        return self._taken_in(answer)
+
+    async def _object(self, call: Call) -> Obj:
+        return self._taken_in(await self._client.send(call))
+
+    def _taken_in(self, answer: Response) -> Obj:
+        obj = self._decode(answer.body)
+        if self._cache is not None:
+            self._cache.observe(obj)
+        return obj
+
+    async def _send(self, call: Call) -> bytes:
+        return (await self._client.send(call)).body
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_token: str = msgspec.field(name="continue", default="")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _DeleteAnswer(msgspec.Struct):
+    kind: str = ""
+    details: StatusDetails | None = None
+
+
+class _ScaleSpec(msgspec.Struct):
+    replicas: int = 0
+
+
+class _ScaleStatus(msgspec.Struct):
+    replicas: int = 0
+    selector: str = ""
+
+
+class _ScaleAnswer(msgspec.Struct):
+    spec: _ScaleSpec
+    status: _ScaleStatus
+
+
+_list_answer = msgspec.json.Decoder(_List)
+_delete_answer = msgspec.json.Decoder(_DeleteAnswer)
+_scale_answer = msgspec.json.Decoder(_ScaleAnswer)
+
+A = TypeVar("A")
+
+
+def _read(decoder: msgspec.json.Decoder[A], body: bytes, call: Call) -> A:
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError as e:
+        request = call.request
+        raise TransportError(f"{request.method} {request.path}: not an answer to a {call.verb}: {e}") from e
+
+
+def _scale(answer: _ScaleAnswer) -> Scale:
+    return Scale(answer.spec.replicas, answer.status.replicas, answer.status.selector)
+
+
+def _delete_options(
+    propagation: Propagation | None, grace_seconds: int | None, only: Preconditions | None = None
+) -> DeleteOptions:
+    return DeleteOptions(
+        preconditions=only if only and (only.uid or only.resource_version) else None,
+        propagation_policy=propagation,
+        grace_period_seconds=grace_seconds,
+    )

@@ -1,0 +1,174 @@
+"""Runs a set of controllers: fills the caches, waits to be the leader, works, and ends in good order."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
+
+import msgspec
+import structlog
+
+from grove.runtime.cache.cache import Change, Index
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.backoff import Backoff
+from grove.runtime.client.client import Client
+from grove.runtime.client.discovery import resources
+from grove.runtime.client.errors import RequestError
+from grove.runtime.client.objects import Obj, PartialObject, Resource, ResourceType
+from grove.runtime.client.resource_client import Decode
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.events import EventRecorder
+from grove.runtime.controller.leader import Elector, LeadershipLostError
+
+log = structlog.get_logger(__name__)
+
+
+class Manager:
+    """Informers are shared: one per resource and selection, however many controllers read from it."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        elector: Elector | None = None,
+        recorder: EventRecorder | None = None,
+        grace: float = 20.0,
+    ) -> None:
+        self.client = client
+        self._elector = elector
+        self._recorder = recorder
+        self._grace = grace
+        self._informers: dict[tuple[str, ...], tuple[Informer[Any], Decode[Any]]] = {}
+        self._required: list[Informer[Any]] = []
+        self._controllers: list[Controller[Any]] = []
+
+    def informer(
+        self,
+        resource: ResourceType,
+        decode: Decode[Obj],
+        *,
+        namespace: str | None = None,
+        labels: str = "",
+        fields: str = "",
+        indexes: Mapping[str, Index[Obj]] | None = None,
+        title: str = "",
+        required: bool = True,
+    ) -> Informer[Obj]:
+        """The informer for this selection; the first call makes it, later ones may add indexes.
+
+        `required`: the process is not ready without it. Say no for a kind that the cluster may not serve.
+        """
+        identity = (resource.group, resource.version, resource.plural, namespace or "", labels, fields)
+        if identity not in self._informers:
+            made = Informer(
+                self.client,
+                resource,
+                decode,
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                title=title,
+            )
+            self._informers[identity] = made, decode
+            if required:
+                self._required.append(made)
+        informer, first_decode = self._informers[identity]
+        if decode != first_decode:
+            raise ValueError(
+                f"there is an informer for {resource.plural} already that decodes into something else"
+            )
+        for name, function in (indexes or {}).items():
+            informer.cache.add_index(name, function)
+        return informer
+
+    def add(self, controller: Controller[Any]) -> None:
+        self._controllers.append(controller)
+
+    def readiness(self) -> Mapping[str, bool]:
+        """For `/readyz`: which caches are filled."""
+        return {f"cache of {i.title}": i.synced.is_set() for i in self._required}
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set, and then until the items in hand are finished or `grace` seconds have passed.
+
+        Raises `LeadershipLostError` if the lease was lost. The workers are stopped by then; the process should end.
+        """
+        lost: LeadershipLostError | None = None
+        async with asyncio.TaskGroup() as group:
+            helpers = [group.create_task(informer.run()) for informer in self._required]
+            helpers += [group.create_task(run) for run in self._run_optional()]
+            if self._recorder is not None:
+                helpers.append(group.create_task(self._recorder.run()))
+            try:
+                if self._elector is None:
+                    await self._work(stop)
+                else:
+                    await self._elector.lead(lambda: self._work(stop), stop)
+            except LeadershipLostError as e:
+                lost = e
+            for helper in helpers:
+                helper.cancel()
+        if lost is not None:
+            raise lost
+        if self._recorder is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_FOR):
+                    await self._recorder.flush()
+
+    def _run_optional(self) -> list[Coroutine[Any, Any, NoReturn]]:
+        """Informers of kinds that may not be served wait until they are, which a definition of theirs announces."""
+        waiting = [i for i, _ in self._informers.values() if i not in self._required]
+        if not waiting:
+            return []
+        definitions = Informer(self.client, DEFINITIONS, msgspec.json.Decoder(PartialObject).decode)
+        return [definitions.run(), *(self._run_when_served(i, definitions) for i in waiting)]
+
+    async def _run_when_served(
+        self, informer: Informer[Any], definitions: Informer[PartialObject]
+    ) -> NoReturn:
+        defined = asyncio.Event()
+        name = f"{informer.resource.plural}.{informer.resource.group}"
+
+        def note(change: Change[PartialObject]) -> None:
+            if change.object.metadata.name == name:
+                defined.set()
+
+        definitions.cache.subscribe(note)
+        waits = Backoff(0.5, LOOK_AGAIN_AFTER)
+        while not await self._is_served(informer):
+            defined.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(waits.next() if informer.trouble else LOOK_AGAIN_AFTER):
+                    await defined.wait()
+        await informer.run()
+
+    async def _is_served(self, informer: Informer[Any]) -> bool:
+        resource = informer.resource
+        try:
+            found = await resources(self.client, resource.group, resource.version)
+        except RequestError as e:
+            informer.trouble = e
+            return False
+        informer.trouble = None
+        return resource.plural in found
+
+    async def _work(self, stop: asyncio.Event) -> None:
+        async with asyncio.TaskGroup() as group:
+            working = [group.create_task(c.run(), name=c.name) for c in self._controllers]
+            await stop.wait()
+            log.info("stopping: items in hand are finished")
+            for controller in self._controllers:
+                controller.stop()
+            _, late = await asyncio.wait(working, timeout=self._grace) if working else ((), ())
+            for task in late:
+                log.warning("controller did not stop in time and is cancelled", controller=task.get_name())
+                task.cancel()
+
+
+# Kinds that no definition announces come with a new release of the server; nothing waits for this otherwise.
+LOOK_AGAIN_AFTER = 60.0
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+# How long the end of the process may wait for its last events to be written.
+FLUSH_FOR = 5.0

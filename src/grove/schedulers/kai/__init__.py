@@ -1,0 +1,5 @@
+"""KAI Scheduler."""
+
+from grove.schedulers.kai.backend import Kai
+
+__all__ = ["Kai"]

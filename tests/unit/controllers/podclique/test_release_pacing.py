@@ -1,0 +1,80 @@
+"""Gangs in a line."""
+
+from itertools import pairwise
+
+import pytest
+
+from grove.controllers.podclique.release_pacing import KEPT_FOR, LONGEST, Turns
+
+
+class Line(Turns[str]):
+    """Those in `begins` begin as soon as it is their turn."""
+
+    def __init__(self, begins: str = "abcdefgh") -> None:
+        self.now = 100.0
+        self.begins = begins
+        super().__init__(lambda: self.now, lambda who: who in self.begins)
+
+    def until_their_turn(self, *waiting: str, pause: float = 1.0) -> dict[str, float]:
+        """When each of them goes, if all ask as they are told to."""
+        start, gone = self.now, dict[str, float]()
+        due = dict.fromkeys(waiting, self.now)
+        while due:
+            who = min(due, key=lambda w: due[w])
+            self.now = max(self.now, due.pop(who))
+            if wait := self.wait(who, pause):
+                assert self.left(who) == pytest.approx(wait)
+                due[who] = self.now + wait
+            else:
+                gone[who] = self.now - start
+        return gone
+
+
+def test_the_first_goes_at_once_and_each_other_a_pause_after_the_one_before() -> None:
+    gone = Line().until_their_turn(*"abcde")
+    assert gone["a"] == 0.0
+    times = list(gone.values())
+    assert len(times) == 5
+    assert all(0.99 < after - before < 2.5 for before, after in pairwise(times))
+
+
+def test_the_pause_begins_when_the_one_before_has_begun() -> None:
+    line = Line(begins="")
+    assert line.wait("a", 1.0) == 0.0
+    line.now += 5.0
+    assert line.wait("b", 1.0)
+    line.begins = "a"
+    assert line.wait("b", 1.0)
+    line.now += 1.0
+    assert line.wait("b", 1.0) == 0.0
+
+
+def test_who_does_not_begin_holds_up_the_others_for_a_while_only() -> None:
+    gone = Line(begins="bc").until_their_turn("a", "b", "c")
+    assert LONGEST <= min(gone["b"], gone["c"]) < LONGEST + 1
+    assert max(gone["b"], gone["c"]) < LONGEST + 4
+
+
+def test_a_turn_is_kept_however_often_one_asks() -> None:
+    line = Line(begins="")
+    assert [line.wait("a", 1.0) for _ in range(3)] == [0.0] * 3
+    assert line.left("a") == 0.0
+
+
+def test_who_waits_and_never_asks_again_holds_up_nobody() -> None:
+    line = Line()
+    line.wait("a", 1.0)
+    line.wait("gone", 1.0)
+    assert line.until_their_turn("b", "c")["c"] < 5.0
+
+
+def test_who_has_asked_for_no_turn_waits_for_none() -> None:
+    assert Line().left("a") == 0.0
+
+
+def test_turns_long_past_are_forgotten() -> None:
+    line = Line()
+    assert line.wait("a", 1.0) == 0.0
+    line.now += KEPT_FOR + 2.0
+    line.until_their_turn("b")
+    assert line.wait("a", 1.0) > 0.0

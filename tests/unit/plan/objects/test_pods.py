@@ -1,0 +1,163 @@
+"""The pods of a clique differ in nothing but their index, and hold all that the user wrote."""
+
+from typing import Any
+
+import pytest
+
+from grove.api import PodClique
+from tests.unit.api.sets import CONTAINER, clique
+from tests.unit.plan.samples import GATE, alone, layout, member, pod, share, template
+
+TRICKY = {
+    "nul": "\0",
+    "escaped": r"printf '\u0000' \0",
+    "quotes": '"\\"',
+    "text": "0 is an index, 1 as well\n\t",
+    "unicode": "ü \U0001f600 \u2028",
+}
+
+
+def test_pods_of_a_clique_differ_only_in_label_and_hostname() -> None:
+    found = layout(clique("w"))
+    first, second = (pod(found, alone(found, "w"), i) for i in (0, 17))
+    assert second["metadata"]["labels"].pop("grove.io/podclique-pod-index") == "17"
+    assert second["spec"].pop("hostname") == "train-0-w-17"
+    assert first["metadata"]["labels"].pop("grove.io/podclique-pod-index") == "0"
+    assert first["spec"].pop("hostname") == "train-0-w-0"
+    assert first == second
+
+
+def test_what_the_user_wrote_arrives_as_it_was() -> None:
+    containers = [CONTAINER | {"command": [*TRICKY.values()]}]
+    found = layout(clique("w", podSpec={"containers": containers}, annotations=TRICKY))
+    made = pod(found, alone(found, "w"), 3)
+    assert made["spec"]["containers"][0]["command"] == [*TRICKY.values()]
+    assert made["metadata"]["annotations"] == TRICKY
+
+
+def test_fields_of_a_pod_that_nobody_here_knows_are_kept() -> None:
+    found = layout(
+        clique("w", podSpec={"containers": [CONTAINER | {"novel": [1.5, None]}], "novel": {"a": {}}})
+    )
+    made = pod(found, alone(found, "w"))
+    assert (made["spec"]["novel"], made["spec"]["containers"][0]["novel"]) == ({"a": {}}, [1.5, None])
+
+
+def test_gates_of_others_are_kept_before_ours() -> None:
+    gates = [{"name": "example.com/quota"}, {"name": GATE}]
+    found = layout(clique("w", podSpec={"containers": [CONTAINER], "schedulingGates": gates}))
+    assert pod(found, alone(found, "w"))["spec"]["schedulingGates"] == [
+        {"name": "example.com/quota"},
+        {"name": GATE},
+    ]
+
+
+def test_the_backend_has_the_last_word_on_labels_annotations_and_spec() -> None:
+    found = layout(clique("w", labels={"queue": "a"}, annotations={"note": "a", "kept": "x"}))
+    made = pod(
+        found,
+        alone(found, "w"),
+        labels={"queue": "b"},
+        annotations={"note": "b"},
+        spec={"schedulingGroup": {"podGroupName": "g"}},
+        scheduler_name="other",
+    )
+    assert made["metadata"]["labels"]["queue"] == "b"
+    assert made["metadata"]["annotations"] == {"note": "b", "kept": "x"}
+    assert (made["spec"]["schedulingGroup"], made["spec"]["schedulerName"]) == (
+        {"podGroupName": "g"},
+        "other",
+    )
+
+
+def test_labels_that_say_which_pod_it_is_win_over_those_of_the_user() -> None:
+    lies = {
+        "grove.io/podclique": "x",
+        "grove.io/podgang": "x",
+        "app.kubernetes.io/part-of": "x",
+        "tier": "gpu",
+    }
+    found = layout(clique("w", labels=lies))
+    own = pod(found, alone(found, "w", i=4), 2)["metadata"]["labels"]
+    assert (own["grove.io/podclique"], own["grove.io/podgang"]) == ("train-4-w", "train-4")
+    assert (own["app.kubernetes.io/part-of"], own["tier"]) == ("train", "gpu")
+
+
+def test_a_clique_cannot_pretend_to_stand_elsewhere_in_its_set() -> None:
+    lies = {
+        "grove.io/podcliquescalinggroup": "x",
+        "grove.io/podcliquescalinggroup-replica-index": "3",
+        "grove.io/base-podgang": "x",
+    }
+    group = {"name": "g", "cliqueNames": ["m"], "replicas": 2, "minAvailable": 1}
+    found = layout(clique("w", labels=lies), clique("m", labels=lies), podCliqueScalingGroups=[group])
+
+    def place(made: PodClique) -> dict[str, str]:
+        return {k: v for k, v in pod(found, made)["metadata"]["labels"].items() if k in lies}
+
+    own = {"grove.io/podcliquescalinggroup": "train-0-g", "grove.io/podcliquescalinggroup-replica-index": "0"}
+    assert place(alone(found, "w")) == {}
+    assert place(member(found, "m")) == own
+
+
+def test_what_the_backend_takes_away_is_not_there() -> None:
+    found = layout(clique("w", podSpec={"containers": [{"name": "c"}], "priorityClassName": "mine"}))
+    made = pod(found, alone(found, "w"), spec={"priorityClassName": None})
+    assert "priorityClassName" not in made["spec"]
+
+
+def names(container: dict[str, Any]) -> list[str]:
+    return [v["name"] for v in container.get("env", [])]
+
+
+def test_variables_come_in_order_and_ours_win() -> None:
+    env = [{"name": "A", "value": "1"}, {"name": "GROVE_PCS_NAME", "value": "mine"}, {"name": "B"}]
+    containers = [CONTAINER | {"env": env}, {"name": "side"}]
+    found = layout(
+        clique("w", podSpec={"containers": containers, "initContainers": [{"name": "init"}]}),
+        podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["w"]}],
+    )
+    spec = pod(found, member(found, "w"))["spec"]
+    ours = [
+        "GROVE_PCS_NAME",
+        "GROVE_PCS_INDEX",
+        "GROVE_PCLQ_NAME",
+        "GROVE_HEADLESS_SERVICE",
+        "GROVE_PCLQ_POD_INDEX",
+        "GROVE_PCSG_NAME",
+        "GROVE_PCSG_TEMPLATE_NUM_PODS",
+        "GROVE_PCSG_INDEX",
+    ]
+    assert names(spec["containers"][0]) == [*ours, "A", "B"]
+    assert names(spec["containers"][1]) == names(spec["initContainers"][0]) == ours
+    assert spec["containers"][0]["env"][0] == {"name": "GROVE_PCS_NAME", "value": "train"}
+
+
+def test_claims_of_the_pod_carry_its_index_in_the_pod_and_in_every_container() -> None:
+    pod_spec = {
+        "containers": [CONTAINER | {"resources": {"claims": [{"name": "mine"}], "limits": {"cpu": "1"}}}],
+        "initContainers": [{"name": "init"}],
+        "resourceClaims": [{"name": "mine", "resourceClaimTemplateName": "mine"}],
+    }
+    found = layout(
+        clique("w", podSpec=pod_spec, resourceSharing=[share("t", "PerReplica"), share("u", "AllReplicas")]),
+        resourceClaimTemplates=[template("t"), template("u")],
+    )
+    spec = pod(found, alone(found, "w"), 12)["spec"]
+    ours = ["train-0-w-all-u", "train-0-w-12-t"]
+    assert spec["resourceClaims"] == [
+        {"name": "mine", "resourceClaimTemplateName": "mine"},
+        *({"name": c, "resourceClaimName": c} for c in ours),
+    ]
+    used = [{"name": c} for c in ours]
+    assert spec["containers"][0]["resources"] == {
+        "claims": [{"name": "mine"}, *used],
+        "limits": {"cpu": "1"},
+    }
+    assert spec["initContainers"][0]["resources"] == {"claims": used}
+
+
+def test_a_clique_that_the_set_does_not_have_is_named() -> None:
+    found, other = layout(clique("w")), layout(clique("x"))
+    with pytest.raises(LookupError, match="PodCliqueSet train describes no clique that PodClique train-0-x"):
+        pod(found, alone(other, "x"))

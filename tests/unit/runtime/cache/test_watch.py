@@ -1,0 +1,39 @@
+"""Lines out of chunks, events out of lines."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grove.runtime.cache.watch import LineBuffer, WatchEvent, split_event
+from grove.runtime.client.errors import TransportError
+
+
+@given(st.lists(st.binary(min_size=1).filter(lambda b: b"\n" not in b and b == b.strip())), st.data())
+def test_lines_are_the_same_however_the_stream_is_cut(lines: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(line + b"\n" for line in lines)
+    buffer = LineBuffer()
+    found: list[bytes] = []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        found += buffer.feed(stream[:size])
+        stream = stream[size:]
+    assert found == lines
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"ADDED","object":{"a":"}"}}',
+        b'{"type": "ADDED", "object": {"a":"}"} }',
+        b'{"object":{"a":"}"},"type":"ADDED"}',
+        b'{"type":"ADDED","new":"field","object":{"a":"}"}}',
+    ],
+)
+def test_an_event_is_split_into_type_and_object_however_it_is_written(line: bytes) -> None:
+    assert split_event(line) == WatchEvent("ADDED", b'{"a":"}"}')
+
+
+@pytest.mark.parametrize("line", [b"<html>", b"{}", b'{"type":"ADDED"}', b'{"type":"ADDED","object":{'])
+def test_what_is_no_event_is_a_broken_stream(line: bytes) -> None:
+    with pytest.raises(TransportError, match="no event"):
+        split_event(line)

@@ -1,0 +1,337 @@
+"""Controllers: which keys are looked at, when, and what failures do."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from grove.runtime.cache.informer import Informer
+from grove.runtime.client.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    NamespaceGoing,
+    NotFound,
+    Status,
+    TransportError,
+    Vanished,
+)
+from grove.runtime.client.objects import ObjectKey, PartialObject
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.in_hand import foreseen
+from grove.runtime.controller.queue import Queue
+from grove.runtime.controller.triggers import Trigger, came_or_went, itself, owner
+from tests.unit.runtime.scripted import (
+    PODS,
+    Pod,
+    Script,
+    ScriptedStream,
+    bookmark,
+    client,
+    decode,
+    event,
+    until,
+)
+
+pytestmark = pytest.mark.looptime
+
+A, B = ObjectKey("default", "a"), ObjectKey("default", "b")
+
+
+@asynccontextmanager
+async def running(controller: Controller[Any]) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(controller.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def filled(*pods: Pod) -> Informer[PartialObject]:
+    """An informer that has done its first reading."""
+    informer = Informer(client(Script()), PODS, decode)
+    for pod in pods:
+        informer.cache.observe(pod.read)
+    informer.synced.set()
+    return informer
+
+
+def controller(
+    reconcile: Callable[[ObjectKey], Awaitable[float | None]],
+    informer: Informer[PartialObject],
+    *,
+    workers: int = 2,
+    triggers: Sequence[Trigger[Any, ObjectKey]] = (),
+) -> Controller[ObjectKey]:
+    triggers = triggers or [Trigger(informer, itself, why="a test")]
+    return Controller("test", reconcile, triggers, workers=workers)
+
+
+class Recorder:
+    def __init__(self, *outcomes: Exception | float | None) -> None:
+        self.seen: list[ObjectKey] = []
+        self.outcomes = list(outcomes)
+
+    async def __call__(self, key: ObjectKey) -> float | None:
+        self.seen.append(key)
+        outcome = self.outcomes.pop(0) if self.outcomes else None
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+
+async def test_everything_there_is_and_every_change_is_looked_at() -> None:
+    informer, reconcile = filled(Pod("a", 1)), Recorder()
+    async with running(controller(reconcile, informer)):
+        await until(lambda: reconcile.seen == [A])
+        informer.cache.observe(Pod("b", 2).read)
+        await until(lambda: reconcile.seen == [A, B])
+        informer.cache.forget("uid-a", 3)
+        await until(lambda: reconcile.seen == [A, B, A])
+
+
+async def test_nothing_is_looked_at_before_the_caches_are_filled() -> None:
+    informer, reconcile = Informer(client(Script()), PODS, decode), Recorder()
+    informer.cache.observe(Pod("a", 1).read)
+    async with running(controller(reconcile, informer)):
+        await asyncio.sleep(10)
+        assert reconcile.seen == []
+        informer.synced.set()
+        await until(lambda: reconcile.seen == [A])
+
+
+async def test_a_burst_of_changes_is_one_look() -> None:
+    informer, reconcile = filled(), Recorder()
+    async with running(controller(reconcile, informer)):
+        await asyncio.sleep(1)
+        for version in range(1, 100):
+            informer.cache.observe(Pod("a", version).read)
+        await asyncio.sleep(10)
+    assert reconcile.seen == [A]
+
+
+async def test_an_object_that_changes_owner_wakes_both_owners() -> None:
+    def owned_by(name: str, version: int) -> PartialObject:
+        ref = {"apiVersion": "v1", "kind": "Set", "name": name, "uid": name, "controller": True}
+        return Pod("pod", version, more={"ownerReferences": [ref]}).read
+
+    informer, reconcile = filled(), Recorder()
+    informer.cache.observe(owned_by("a", 1))
+    trigger = Trigger(informer, owner("Set"), why="a test")
+    async with running(controller(reconcile, informer, triggers=[trigger])):
+        await until(lambda: reconcile.seen == [A])
+        informer.cache.observe(owned_by("b", 2))
+        await until(lambda: sorted(reconcile.seen[1:]) == [A, B])
+
+
+async def test_changes_that_cannot_matter_wake_nobody() -> None:
+    informer, reconcile = filled(Pod("a", 1)), Recorder()
+    trigger = Trigger(informer, itself, why="a test", when=came_or_went)
+    async with running(controller(reconcile, informer, triggers=[trigger])):
+        await until(lambda: reconcile.seen == [A])
+        informer.cache.observe(Pod("a", 2).read)
+        await asyncio.sleep(10)
+        assert reconcile.seen == [A]
+        informer.cache.forget("uid-a", 3)
+        await until(lambda: reconcile.seen == [A, A])
+
+
+async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_worker() -> None:
+    reconcile = Recorder(RuntimeError("boom"), RuntimeError("boom"))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)), workers=1)) as task:
+            await until(lambda: len(reconcile.seen) == 3)
+            assert not task.done()
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"] * 2
+
+
+async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lines_of_code() -> None:
+    no = Forbidden(Status(code=403, message="quota"), "POST /pods")
+    reconcile = Recorder(no, ExceptionGroup("PodClique a", [no, no, TransportError("gone")]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 3)
+    alarms = [e for e in logs if e["log_level"] == "error"]
+    assert [e["error"] for e in alarms] == ["POST /pods: 403 quota", "POST /pods: 403 quota; gone"]
+    assert all("exc_info" not in e for e in alarms)
+
+
+async def test_a_defect_among_other_errors_is_logged_with_lines_of_code() -> None:
+    no = Forbidden(Status(code=403, message="quota"))
+    reconcile = Recorder(ExceptionGroup("PodClique a", [no, KeyError("defect")]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 2)
+    (alarm,) = [e for e in logs if e["log_level"] == "error"]
+    assert alarm["exc_info"]
+
+
+async def test_a_conflict_is_tried_again_without_alarm() -> None:
+    reconcile = Recorder(Conflict(Status(code=409)))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 2)
+    assert not [e for e in logs if e["log_level"] == "error"]
+
+
+@pytest.mark.parametrize("gone", [Vanished(Status(code=404)), NamespaceGoing(Status(code=403))])
+async def test_what_went_away_meanwhile_is_looked_at_again_without_alarm(gone: ApiError) -> None:
+    reconcile = Recorder(gone, ExceptionGroup("many", [gone]))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 3)
+    assert {e["log_level"] for e in logs} <= {"debug"}
+
+
+async def test_a_namespace_that_does_not_exist_is_an_error() -> None:
+    reconcile = Recorder(NotFound(Status(code=404)))
+    with capture_logs() as logs:
+        async with running(controller(reconcile, filled(Pod("a", 1)))):
+            await until(lambda: len(reconcile.seen) == 2)
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"]
+
+
+async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether it has come by the time of the conflict, or comes later. No timer is needed for that."""
+    monkeypatch.setattr(Queue, "add_after", lambda *_: None)
+    informer = filled(Pod("a", 1))
+    reconcile = Recorder(Conflict(Status(code=409)), Conflict(Status(code=409)))
+    trigger = Trigger(informer, itself, why="a test", when=came_or_went)
+    async with running(controller(reconcile, informer, triggers=[trigger])):
+        await asyncio.sleep(10)
+        assert reconcile.seen == [A, A]
+        informer.cache.observe(Pod("a", 2).read)
+        await until(lambda: reconcile.seen == [A, A, A])
+        informer.cache.observe(Pod("a", 3).read)
+        await asyncio.sleep(10)
+        assert reconcile.seen == [A, A, A]
+
+
+async def test_a_reconcile_can_ask_to_look_again_later() -> None:
+    reconcile = Recorder(300.0)
+    async with running(controller(reconcile, filled(Pod("a", 1)))):
+        await asyncio.sleep(299)
+        assert len(reconcile.seen) == 1
+        await asyncio.sleep(2)
+        assert len(reconcile.seen) == 2
+
+
+async def test_one_key_is_never_with_two_workers() -> None:
+    in_work: list[ObjectKey] = []
+    overlaps = 0
+
+    async def reconcile(key: ObjectKey) -> None:
+        nonlocal overlaps
+        overlaps += key in in_work
+        in_work.append(key)
+        await asyncio.sleep(1)
+        in_work.remove(key)
+
+    informer = filled(Pod("a", 1))
+    async with running(controller(reconcile, informer, workers=8)):
+        for version in range(2, 50):
+            informer.cache.observe(Pod("a", version).read)
+            await asyncio.sleep(0.3)
+    assert overlaps == 0
+
+
+async def test_stopping_finishes_the_item_in_hand_and_begins_no_other() -> None:
+    finished: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        await asyncio.sleep(5)
+        finished.append(key)
+
+    subject = controller(reconcile, filled(Pod("a", 1), Pod("b", 2)), workers=1)
+    async with running(subject) as task:
+        await asyncio.sleep(1)
+        subject.stop()
+        async with asyncio.timeout(10):
+            await task
+    assert finished == [A]
+
+
+async def test_a_slow_reconcile_does_not_hold_up_the_reader() -> None:
+    script = Script()
+    stream = ScriptedStream(event("ADDED", Pod("a", 3)), bookmark(9, end=True))
+    script.streams.append(stream)
+    informer = Informer(client(script), PODS, decode)
+    begun = asyncio.Event()
+
+    async def never_ends(key: ObjectKey) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    reading = asyncio.create_task(informer.run())
+    async with running(controller(never_ends, informer, workers=1)):
+        await begun.wait()
+        for number in range(1000):
+            stream.send(event("ADDED", Pod(f"p{number}", 10 + number)))
+        await until(lambda: len(informer.cache) == 1001)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+
+
+async def test_looking_at_ten_thousand_unchanged_objects_makes_no_request() -> None:
+    script = Script()
+    informer = Informer(client(script), PODS, decode)
+    for number in range(10_000):
+        informer.cache.observe(Pod(f"p{number}", number + 1).read)
+    informer.synced.set()
+    looked_at = 0
+
+    async def reconcile(key: ObjectKey) -> None:
+        nonlocal looked_at
+        found = informer.cache.get(key)
+        assert found is not None
+        if found.metadata.labels.get("wanted") == "yes":
+            await informer.objects.merge_patch(key, b"{}")
+        looked_at += 1
+
+    async with running(controller(reconcile, informer)):
+        await until(lambda: looked_at == 10_000)
+    assert script.requests == []
+    assert script.watches == []
+
+
+async def test_what_a_reconcile_foresees_wakes_others_but_not_itself() -> None:
+    """Here it changes the state of A and of B in the cache, as the answers to two creates would."""
+    informer = filled(Pod("a", 1), Pod("b", 2))
+    seen: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+        if key == A and seen.count(A) == 1:
+            with foreseen():
+                informer.cache.observe(Pod("a", 3).read)
+                informer.cache.observe(Pod("b", 4).read)
+
+    async with running(controller(reconcile, informer, workers=1)):
+        await until(lambda: seen == [A, B])
+        await asyncio.sleep(60)
+        assert seen == [A, B]  # B was still waiting for its turn
+        informer.cache.observe(Pod("a", 5).read)
+        await until(lambda: seen == [A, B, A])
+
+
+async def test_what_others_do_while_a_reconcile_foresees_something_wakes_it() -> None:
+    informer = filled(Pod("a", 1))
+    begun, seen = asyncio.Event(), []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            with foreseen():
+                begun.set()
+                await asyncio.sleep(1)
+
+    async with running(controller(reconcile, informer)):
+        await begun.wait()
+        informer.cache.observe(Pod("a", 2).read)
+        await until(lambda: seen == [A, A])

@@ -1,0 +1,116 @@
+"""The observer that watches over every flow test objects to each way in which a gate can open early."""
+
+from typing import Any
+
+import pytest
+from grove_sandbox.apiserver import Write
+from grove_sandbox.flow.gate_observer import NoGateOpensEarly
+
+from grove.api import labels
+from grove.runtime.client.objects import Resource
+
+Json = dict[str, Any]
+GATE = labels.Gate.KUBERNETES
+PODS = Resource("", "v1", "pods", "Pod")
+GANGS = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
+
+
+def write(kind: str, resource: Resource, now: Json, before: Json | None = None) -> Write:
+    return Write(kind, resource, now, before)  # type: ignore[arg-type]
+
+
+def pod(*gates: str, base: str = "") -> Json:
+    tags = {labels.POD_GANG: "g", labels.POD_CLIQUE: "c"} | ({labels.BASE_POD_GANG: base} if base else {})
+    metadata = {"namespace": "n", "name": "p", "labels": tags}
+    return {"metadata": metadata, "spec": {"schedulingGates": [{"name": g} for g in gates]}}
+
+
+def gang(
+    *, initialized: str = "True", synced: str = "True", observed: int = 2, names: str = "p", minimum: int = 1
+) -> Json:
+    conditions = [
+        {"type": "Initialized", "status": initialized},
+        {"type": "BackendSynced", "status": synced, "observedGeneration": observed},
+    ]
+    group = {"name": "c", "minReplicas": minimum, "podReferences": [{"namespace": "n", "name": names}]}
+    metadata = {"namespace": "n", "name": "g", "generation": 2}
+    return {"metadata": metadata, "spec": {"podgroups": [group]}, "status": {"conditions": conditions}}
+
+
+def opened(found: Json | None, released: Json) -> NoGateOpensEarly:
+    observer = NoGateOpensEarly()
+    closed = {**released, "spec": {"schedulingGates": [{"name": GATE}]}}
+    observer(write("ADDED", PODS, closed))
+    if found is not None:
+        observer(write("ADDED", GANGS, found))
+    observer(write("MODIFIED", PODS, released, closed))
+    return observer
+
+
+def test_a_gate_that_opens_in_time_is_counted() -> None:
+    assert opened(gang(), pod()).opened == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "released", "says"),
+    [
+        (None, pod(), "without a gang"),
+        (gang(initialized="False"), pod(), "before its gang was initialized"),
+        (gang(synced="False"), pod(), "before the backend was in sync"),
+        (gang(observed=1), pod(), "while the backend was behind"),
+        (gang(names="other"), pod(), "before its gang named it"),
+        (gang(minimum=2), pod(), "lacks pods"),
+        (gang(), pod(base="b"), "before the base gang was scheduled"),
+    ],
+)
+def test_a_gate_that_opens_early_is_an_error(found: Json | None, released: Json, says: str) -> None:
+    with pytest.raises(AssertionError, match=says):
+        opened(found, released)
+
+
+def test_a_pod_without_a_gate_is_an_error() -> None:
+    with pytest.raises(AssertionError, match="was created without a gate"):
+        NoGateOpensEarly()(write("ADDED", PODS, pod()))
+
+
+def test_a_gang_that_was_just_deleted_is_no_fault_of_the_operator() -> None:
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", PODS, pod(GATE)))
+    observer(write("ADDED", GANGS, gang()))
+    observer(write("DELETED", GANGS, gang()))
+    observer(write("MODIFIED", PODS, pod(), pod(GATE)))
+    assert observer.opened == 1
+
+
+def test_nor_is_one_that_was_made_again_meanwhile() -> None:
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", PODS, pod(GATE)))
+    observer(write("ADDED", GANGS, gang()))
+    observer(write("DELETED", GANGS, gang()))
+    anew = gang(initialized="False", observed=1)
+    observer(write("ADDED", GANGS, anew))
+    filled = gang(initialized="False", observed=1)
+    filled["metadata"]["generation"] = 3
+    observer(write("MODIFIED", GANGS, filled, anew))
+    observer(write("MODIFIED", PODS, pod(), pod(GATE)))
+    assert observer.opened == 1
+
+
+def changed(before: Json, after: Json) -> NoGateOpensEarly:
+    """The gang's spec changes while the operator's write of the pod is on its way; the backend has not followed yet."""
+    after["metadata"]["generation"] = 3
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", PODS, pod(GATE)))
+    observer(write("ADDED", GANGS, before))
+    observer(write("MODIFIED", GANGS, after, before))
+    observer(write("MODIFIED", PODS, pod(), pod(GATE)))
+    return observer
+
+
+def test_a_gang_that_was_just_changed_is_no_fault_of_the_operator() -> None:
+    assert changed(gang(), gang(minimum=2)).opened == 1
+
+
+def test_a_change_excuses_nothing_that_it_brought_itself() -> None:
+    with pytest.raises(AssertionError, match="while the backend was behind"):
+        changed(gang(names="other"), gang(names="p"))

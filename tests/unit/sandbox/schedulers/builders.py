@@ -1,0 +1,120 @@
+"""Small objects for scheduling rounds, and what a round did in a form that is easy to compare."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+from grove_sandbox.schedulers.objects import Node, Pod, PriorityClass, Thing
+from grove_sandbox.schedulers.policy import Policy, Round, View
+
+from grove.runtime.client.objects import ObjectMeta
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+GATE = [{"name": "grove.io/podgang-pending-creation"}]
+
+
+def node(name: str, cpu: str = "4", *, taints: list[dict[str, str]] | None = None, **labels: str) -> Node:
+    return msgspec.convert(
+        {
+            "metadata": {"name": name, "uid": name, "labels": {_key(k): v for k, v in labels.items()}},
+            "spec": {"taints": taints or []},
+            "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"}},
+        },
+        Node,
+    )
+
+
+def pod(
+    name: str,
+    scheduler: str,
+    *,
+    cpu: str = "1",
+    age: int = 0,
+    gated: bool = False,
+    on: str = "",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    namespace: str = "demo",
+    **spec: Any,
+) -> Pod:
+    requests = {"cpu": cpu} if cpu else {}
+    return msgspec.convert(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"{namespace}/{name}",
+                "resourceVersion": "1",
+                "creationTimestamp": (START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "labels": labels or {},
+                "annotations": annotations or {},
+            },
+            "spec": {
+                "schedulerName": scheduler,
+                "containers": [{"resources": {"requests": requests}}],
+                **({"schedulingGates": GATE} if gated else {}),
+                **({"nodeName": on} if on else {}),
+                **spec,
+            },
+            "status": {"phase": "Running" if on else "Pending"},
+        },
+        Pod,
+    )
+
+
+def thing(
+    name: str,
+    spec: dict[str, Any],
+    *,
+    status: dict[str, Any] | None = None,
+    namespace: str | None = "demo",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    age: int = 0,
+) -> Thing:
+    meta = ObjectMeta(
+        name=name,
+        namespace=namespace,
+        uid=f"{namespace}/{name}",
+        labels=labels or {},
+        annotations=annotations or {},
+        creation_timestamp=(START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    return Thing(meta, spec, status or {})
+
+
+def priority_class(name: str, value: int) -> PriorityClass:
+    return PriorityClass(ObjectMeta(name=name, uid=name), value)
+
+
+def look(
+    policy: Policy,
+    nodes: list[Node],
+    pods: list[Pod],
+    *,
+    after: float = 0,
+    classes: list[PriorityClass] | None = None,
+    **things: Any,
+) -> Round:
+    """One round, `after` so many seconds."""
+    return policy.round(View(START + timedelta(seconds=after), nodes, pods, things, classes or ()))
+
+
+def bound(result: Round) -> list[str]:
+    return sorted(pod.metadata.name or "" for pod, _ in result.bindings)
+
+
+def where(result: Round) -> dict[str, str]:
+    return {pod.metadata.name or "": node_name for pod, node_name in result.bindings}
+
+
+def reasons(result: Round) -> dict[str, str]:
+    return {pod.metadata.name or "": condition.reason for pod, condition in result.conditions.values()}
+
+
+def _key(name: str) -> str:
+    return {
+        "rack": "example.com/rack",
+        "zone": "topology.kubernetes.io/zone",
+        "host": "kubernetes.io/hostname",
+    }[name]
