@@ -26,7 +26,7 @@ from benchmarks.servers import WRITES, Server, real
 from grove.api.config import OperatorConfiguration
 from grove.api.pod_view import Pod
 from grove.api.serialization.crds import all_crds
-from grove.controllers.shared.informers import PODS
+from grove.controllers.shared.companions import PODS
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
 from grove.runtime.cache.cache import Change
@@ -134,11 +134,11 @@ async def wait_for(operator: Operator, *gangs: str) -> None:
     """Until the gangs run, as far as the operator has written it."""
 
     def running() -> set[str]:
-        found = operator.world.gangs.cache
+        found = operator.informers.gangs.cache
         return {g.metadata.name or "" for g in found if g.status is not None and g.status.phase == "Running"}
 
     changed = asyncio.Event()
-    operator.world.gangs.cache.subscribe(lambda change: changed.set())
+    operator.informers.gangs.cache.subscribe(lambda change: changed.set())
     while not running() >= set(gangs):
         changed.clear()
         await changed.wait()

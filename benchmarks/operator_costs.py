@@ -131,7 +131,7 @@ async def measure(server: Server, replicas: int, pods: int) -> Result:
         if opened == replicas * pods:
             done.set()
 
-    operator.world.pods.cache.subscribe(watch)
+    operator.informers.pods.cache.subscribe(watch)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(operator.run(stop))
         await _at_rest(operator, recorder)

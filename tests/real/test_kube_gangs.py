@@ -20,7 +20,7 @@ from grove_testbed.cluster import Cluster
 from grove.api import labels
 from grove.api.config import OperatorConfiguration
 from grove.api.pod_view import Pod
-from grove.controllers.shared.informers import PODS as PODS_KIND
+from grove.controllers.shared.companions import PODS as PODS_KIND
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client

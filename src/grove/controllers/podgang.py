@@ -26,7 +26,9 @@ from grove.api.pod_view import Pod
 from grove.api.serialization import codec
 from grove.api.serialization.model import replace
 from grove.controllers.scheduler_objects.sync import Backends, Synced
-from grove.controllers.shared.informers import GangWorld, label, stood_in_for
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.indexes import label, stood_in_for
+from grove.controllers.shared.informers import GangInformers
 from grove.controllers.shared.predicates import (
     completes_anew,
     not_as_left,
@@ -53,29 +55,37 @@ class GangController:
     """`cliques` are given where gangs are filled in and initialized. Translating is up to which backends run here."""
 
     def __init__(
-        self, world: GangWorld, backends: Backends, cliques: Informer[PodClique] | None = None
+        self,
+        context: OperatorContext,
+        informers: GangInformers,
+        backends: Backends,
+        cliques: Informer[PodClique] | None = None,
     ) -> None:
-        self._world = world
+        self._context = context
+        self._informers = informers
         self._backends = backends
         self._cliques = cliques
         self._reports = Reports()
 
     def controller(self) -> Controller[ObjectKey]:
-        world = self._world
+        informers = self._informers
         triggers: list[Trigger[Any, ObjectKey]] = [
             Trigger(
-                world.gangs,
+                informers.gangs,
                 itself,
                 when=not_as_left if self._cliques is not None else placed_anew,
                 why="a new or changed gang needs its scheduler's object",
             ),
             Trigger(
-                world.pods, _of_pod, when=self._tells, why="a pod completes the gang, or changes its state"
+                informers.pods,
+                _of_pod,
+                when=self._tells,
+                why="a pod completes the gang, or changes its state",
             ),
         ]
-        if world.stand_ins is not None:
+        if informers.stand_ins is not None:
             why = "its scheduler says there why the gang waits"
-            triggers.append(Trigger(world.stand_ins, stood_in_for, when=pod_moved, why=why))
+            triggers.append(Trigger(informers.stand_ins, stood_in_for, when=pod_moved, why=why))
         if self._cliques is not None:
             why = "it says how many pods complete the gang"
             triggers.append(Trigger(self._cliques, _of_clique, when=completes_anew, why=why))
@@ -83,12 +93,12 @@ class GangController:
             "podgang",
             self.reconcile,
             triggers,
-            workers=world.configuration.controllers.pod_gang.concurrent_syncs,
+            workers=self._context.configuration.controllers.pod_gang.concurrent_syncs,
         )
         self._backends.on_change(made.wake)
 
         def wake_all() -> None:
-            for gang in world.gangs.cache:
+            for gang in informers.gangs.cache:
                 made.queue.add(key_of(gang))
 
         self._backends.on_news(wake_all)
@@ -96,7 +106,7 @@ class GangController:
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again, to report."""
-        gang = self._world.gangs.cache.get(key)
+        gang = self._informers.gangs.cache.get(key)
         if gang is None or gang.metadata.deletion_timestamp is not None:
             return None
         pods = self._pods(gang)
@@ -120,7 +130,7 @@ class GangController:
         self, gang: PodGang, status: Callable[[], PodGangStatus], *, on_the_way: bool
     ) -> float | None:
         """Returns when the report is due, if it is not yet. A new gang whose pods are on the way has none to give."""
-        informer, old = self._world.gangs, gang.status
+        informer, old = self._informers.gangs, gang.status
         if old is None and on_the_way:
             reported = await self._reports.write(
                 informer, gang, None, status, gather=GATHER_ON_THE_WAY, guarded=True
@@ -141,14 +151,16 @@ class GangController:
         if not pod_moved(change):
             return False
         pod = change.object
-        gang = self._world.gangs.cache.get(_gang_of(pod))
+        gang = self._informers.gangs.cache.get(_gang_of(pod))
         if gang is None or change.new is None:
             return True
         if change.old is not None:
             return pod_moved_on(change) or self._heeds_gates(gang)
         if gang.status is not None or self._cliques is None:
             return True
-        return len(self._world.pods.cache.by_index("gang", key_of(gang))) >= self._size(gang, self._cliques)
+        return len(self._informers.pods.cache.by_index("gang", key_of(gang))) >= self._size(
+            gang, self._cliques
+        )
 
     def _heeds_gates(self, gang: PodGang) -> bool:
         backend = self._backends.here(gang)
@@ -184,14 +196,14 @@ class GangController:
             "spec": {"podgroups": orjson.Fragment(codec.encode(groups))},
         }
         with foreseen():
-            return await self._world.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
+            return await self._informers.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
 
     def _status(
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangCompletion | None, synced: Synced | None
     ) -> PodGangStatus:
         initialized = holds(gang, ConditionType.INITIALIZED)
         if init is not None:
-            status = gang_status(gang, pods, self._world.now())
+            status = gang_status(gang, pods, self._context.now())
         else:
             status = gang.status or PodGangStatus(phase="Pending")
         said, score = status.conditions, status.placement_score
@@ -220,7 +232,7 @@ class GangController:
         old = find(conditions(gang), ConditionType.BACKEND_SYNCED)
         before = old.reason if old is not None and old.status == "False" else ""
         if not synced.ok and synced.reason not in (before, Reason.SCHEDULER_NOT_KNOWN_YET):
-            self._world.warn(PodGang.resource, gang, synced.reason, synced.message[:1000], "Translate")
+            self._context.warning_event(gang, synced.reason, synced.message[:1000], "Translate")
 
     def _say_initialized(self, gang: PodGang, said: list[Condition], init: GangCompletion) -> list[Condition]:
         kind = ConditionType.INITIALIZED
@@ -247,16 +259,16 @@ class GangController:
         reason: str,
         message: str,
     ) -> list[Condition]:
-        generation, now = gang.metadata.generation, self._world.now()
+        generation, now = gang.metadata.generation, self._context.now()
         return put(said, kind, word, reason, message[:1000], now, observed_generation=generation)
 
     def _stand_ins(self, gang: PodGang) -> list[Pod]:
-        informer = self._world.stand_ins
+        informer = self._informers.stand_ins
         return informer.cache.by_index("gang", key_of(gang)) if informer is not None else []
 
     def _pods(self, gang: PodGang) -> dict[str, list[Pod]]:
         found: dict[str, list[Pod]] = defaultdict(list)
-        for pod in self._world.pods.cache.by_index("gang", key_of(gang)):
+        for pod in self._informers.pods.cache.by_index("gang", key_of(gang)):
             found[label(pod, labels.POD_CLIQUE)].append(pod)
         return found
 

@@ -14,8 +14,10 @@ from grove.api.serialization import codec
 from grove.controllers.podcliqueset.set_judgement import SetJudgements
 from grove.controllers.shared.apply import Applier
 from grove.controllers.shared.claims import Claims
+from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.finalizers import remove_finalizer
-from grove.controllers.shared.informers import World, label, replica_index
+from grove.controllers.shared.indexes import label, replica_index
+from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, not_as_left
 from grove.controllers.shared.status_writer import Reports, describe, last_errors
 from grove.plan.layout.set_layout import Group, SetLayout
@@ -29,46 +31,50 @@ from grove.runtime.controller.triggers import Trigger, itself, owner
 
 
 class ScalingGroupController:
-    def __init__(self, world: World, judgements: SetJudgements) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers, judgements: SetJudgements) -> None:
+        self._context = context
+        self._informers = informers
         self._judgements = judgements
         self._applier = Applier()
         self._reports = Reports()
-        self._claims = Claims(world)
+        self._claims = Claims(context, informers)
 
     def controller(self) -> Controller[ObjectKey]:
-        world = self._world
+        informers = self._informers
         return Controller(
             "podcliquescalinggroup",
             self.reconcile,
             [
                 Trigger(
-                    world.groups,
+                    informers.groups,
                     itself,
                     when=not_as_left,
                     why="its replicas say how many copies there are",
                 ),
                 Trigger(
-                    world.cliques,
+                    informers.cliques,
                     owner("PodCliqueScalingGroup"),
                     why="a member that went must come back, and the status adds up the members' states",
                 ),
                 Trigger(
-                    world.sets, self._of_set, when=described_anew, why="the members' template is in the set"
+                    informers.sets,
+                    self._of_set,
+                    when=described_anew,
+                    why="the members' template is in the set",
                 ),
             ],
-            workers=world.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
+            workers=self._context.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again, to report."""
-        group = self._world.groups.cache.get(key)
+        group = self._informers.groups.cache.get(key)
         if group is None:
             return None
         if group.metadata.deletion_timestamp is not None:
             self._reports.forget(uid_of(group))
             finalizers = group.metadata.finalizers
-            await remove_finalizer(self._world.groups, group, finalizers, labels.Finalizer.SCALING_GROUP)
+            await remove_finalizer(self._informers.groups, group, finalizers, labels.Finalizer.SCALING_GROUP)
             return None
         layout = self._judgements.get(ObjectKey(key.namespace, label(group, labels.PART_OF)))
         failures: list[tuple[str, Exception]] = []
@@ -83,7 +89,7 @@ class ScalingGroupController:
         self, group: PodCliqueScalingGroup, layout: SetLayout | None, failures: list[tuple[str, Exception]]
     ) -> float | None:
         """Returns when the report is due, if it is not yet."""
-        now, old = self._world.now(), group.status
+        now, old = self._context.now(), group.status
         known = old.last_errors if old else []
 
         def status() -> PodCliqueScalingGroupStatus:
@@ -92,11 +98,11 @@ class ScalingGroupController:
             return new
 
         at_once = bool(failures or known)
-        wait, new = await self._reports.write(self._world.groups, group, old, status, at_once=at_once)
+        wait, new = await self._reports.write(self._informers.groups, group, old, status, at_once=at_once)
         if old and old.scheduled_replicas and new and not new.scheduled_replicas:
             note = f"none of {old.scheduled_replicas} scheduled copies is left"
             reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
-            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "Observe")
+            self._context.warning_event(group, reason, note, "Observe")
         return wait
 
     async def _sync(self, group: PodCliqueScalingGroup, layout: SetLayout) -> list[tuple[str, Exception]]:
@@ -114,13 +120,13 @@ class ScalingGroupController:
             clique, member = item
             key = key_of(member)
             # As it is scaled when its turn comes: of many, the last are written when the first have been.
-            body = codec.encode(as_scaled(layout, clique, member, self._world.cliques.cache.get(key)))
+            body = codec.encode(as_scaled(layout, clique, member, self._informers.cliques.cache.get(key)))
             await self._applier.ensure(
-                self._world.cliques, key, body, owner_uid=uid_of(group), ours=CLIQUE_OURS
+                self._informers.cliques, key, body, owner_uid=uid_of(group), ours=CLIQUE_OURS
             )
 
         async def delete(clique: PodClique) -> None:
-            await self._world.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
+            await self._informers.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
 
         claims = group_claims(layout, group, self._claims.templates(layout), self._claims.tags(layout))
         kept = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
@@ -134,15 +140,15 @@ class ScalingGroupController:
         if failures:
             note = f"{len(failures)} PodCliques could not be created: {describe(failures[0][1])}"
             reason = EventReason.CLIQUE_CREATE_FAILED
-            self._world.warn(PodCliqueScalingGroup.resource, group, reason, note, "CreatePodClique")
+            self._context.warning_event(group, reason, note, "CreatePodClique")
         return kept + failures + [("ERR_DELETE_PODCLIQUE", o.error) for o in gone if o.error is not None]
 
     def _members(self, group: PodCliqueScalingGroup) -> list[PodClique]:
-        found = self._world.cliques.cache.by_index("group", key_of(group))
+        found = self._informers.cliques.cache.by_index("group", key_of(group))
         return [c for c in found if any(o.uid == group.metadata.uid for o in c.metadata.owner_references)]
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
-        return [key_of(g) for g in self._world.groups.cache.by_index("set", key_of(pcs))]
+        return [key_of(g) for g in self._informers.groups.cache.by_index("set", key_of(pcs))]
 
 
 def _is(group: PodCliqueScalingGroup, layout: SetLayout, template: Group, i: int | None) -> bool:

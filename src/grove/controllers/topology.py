@@ -5,7 +5,6 @@ A scheduler whose kind the cluster does not serve is not installed: it counts on
 """
 
 import asyncio
-from collections.abc import Iterable
 
 import orjson
 
@@ -13,7 +12,9 @@ from grove.api import ClusterTopologyBinding
 from grove.api.conditions import ConditionType, EventReason
 from grove.api.serialization import codec
 from grove.controllers.shared.apply import Applier, FixedFieldsError, ForeignObjectError, key_of_json
-from grove.controllers.shared.informers import Companion, World, decode_companion
+from grove.controllers.shared.companions import Companion, decode_companion
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew
 from grove.controllers.shared.status_writer import describe, write_status
 from grove.plan.difference import difference
@@ -27,16 +28,17 @@ from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.manager import Manager
 from grove.runtime.controller.triggers import Trigger, itself
-from grove.schedulers.backend import Backend, SchedulerObject, Topologies, faculty
+from grove.schedulers.backend import SchedulerObject, Topologies, faculty
 
 
 class TopologyController:
-    def __init__(self, world: World, manager: Manager, backends: Iterable[Backend]) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers, manager: Manager) -> None:
+        self._context = context
+        self._informers = informers
         self._applier = Applier()
         self._schedulers: dict[str, tuple[Topologies, Informer[Companion]]] = {
             b.scheduler_name: (keeping, manager.informer(kind, decode_companion, required=False))
-            for b in sorted(backends, key=lambda b: b.name)
+            for b in sorted(context.registry.backends, key=lambda b: b.name)
             if (keeping := faculty(b, Topologies)) is not None and (kind := keeping.topology_kind) is not None
         }
 
@@ -46,7 +48,10 @@ class TopologyController:
             self.reconcile,
             [
                 Trigger(
-                    self._world.topologies, itself, when=described_anew, why="schedulers follow its levels"
+                    self._informers.topologies,
+                    itself,
+                    when=described_anew,
+                    why="schedulers follow its levels",
                 )
             ],
             workers=1,
@@ -67,7 +72,7 @@ class TopologyController:
 
         async def wait(informer: Informer[Companion]) -> None:
             await informer.synced.wait()
-            for binding in self._world.topologies.cache:
+            for binding in self._informers.topologies.cache:
                 controller.queue.add(key_of(binding))
 
         async with asyncio.TaskGroup() as group:
@@ -75,7 +80,7 @@ class TopologyController:
                 group.create_task(wait(informer))
 
     async def reconcile(self, key: ObjectKey) -> None:
-        binding = self._world.topologies.cache.get(key)
+        binding = self._informers.topologies.cache.get(key)
         if binding is None or binding.metadata.deletion_timestamp is not None:
             return
         referred = {b.scheduler_name: b.topology_reference for b in binding.spec.scheduler_topology_bindings}
@@ -92,9 +97,9 @@ class TopologyController:
                 "is not enabled, or takes no topology from Grove: remove the reference, or enable its profile"
             )
             compared.append(Compared(name, reference, False, message, unknown=True))
-        status = topology_status(binding, compared, self._world.now())
+        status = topology_status(binding, compared, self._context.now())
         self._report(binding, compared)
-        await write_status(self._world.topologies, binding, binding.status, status)
+        await write_status(self._informers.topologies, binding, binding.status, status)
         if failures:
             raise ExceptionGroup(f"ClusterTopologyBinding {key}", failures)
 
@@ -141,19 +146,18 @@ class TopologyController:
         )
         differing = [f"{c.scheduler_name}: {c.message}" for c in compared if not c.in_sync]
         was = old is not None and old.status != "False"
-        about = ClusterTopologyBinding.resource
         if differing and not was:
             note = "; ".join(differing)
-            self._world.warn(about, binding, EventReason.TOPOLOGY_DRIFT_DETECTED, note, "CompareTopology")
+            self._context.warning_event(binding, EventReason.TOPOLOGY_DRIFT_DETECTED, note, "CompareTopology")
         elif compared and not differing and was:
             note = "the schedulers' topologies have its levels"
-            self._world.tell(about, binding, EventReason.TOPOLOGY_IN_SYNC, note, "CompareTopology")
+            self._context.normal_event(binding, EventReason.TOPOLOGY_IN_SYNC, note, "CompareTopology")
 
     def _bindings_of(self, topology: Companion) -> list[ObjectKey]:
         owners = {o.uid for o in topology.metadata.owner_references}
         return [
             key_of(b)
-            for b in self._world.topologies.cache
+            for b in self._informers.topologies.cache
             if uid_of(b) in owners
             or b.metadata.name == topology.metadata.name
             or any(r.topology_reference == topology.metadata.name for r in b.spec.scheduler_topology_bindings)

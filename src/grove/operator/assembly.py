@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,9 @@ from grove.controllers.podcliqueset.set_judgement import SetJudgements
 from grove.controllers.podgang import GangController
 from grove.controllers.scalinggroup import ScalingGroupController
 from grove.controllers.scheduler_objects.sync import Backends
-from grove.controllers.shared.informers import OPTIONAL_KINDS, GangWorld, World, make_gang_world, make_world
+from grove.controllers.shared.companions import OPTIONAL_KINDS
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.informers import GangInformers, Informers, make_gang_informers, make_informers
 from grove.controllers.topology import TopologyController
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
@@ -41,25 +43,29 @@ def utc_now() -> datetime:
 class Process:
     """Controllers that run together on one client. `instance` names this process in events."""
 
-    world: GangWorld
+    informers: GangInformers
 
     def __init__(
         self,
         client: Client,
+        configuration: OperatorConfiguration,
+        registry: Registry,
         *,
         instance: str = "grove-operator",
         now: Callable[[], datetime] = utc_now,
         elector: Elector | None = None,
     ) -> None:
-        self.recorder = EventRecorder(client, NAME, instance, now=now)
-        self.manager = Manager(client, elector=elector, recorder=self.recorder)
-        self.now = now
+        recorder = EventRecorder(client, NAME, instance, now=now)
+        self.context = OperatorContext(
+            configuration=configuration, registry=registry, recorder=recorder, now=now
+        )
+        self.manager = Manager(client, elector=elector, recorder=recorder)
         self.controllers: list[Controller[Any]] = []
         self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
     def translate(self, backends: Backends, cliques: Informer[PodClique] | None = None) -> None:
-        """Adds what keeps schedulers' own objects; with `cliques`, and what initializes gangs."""
-        self.controllers.append(GangController(self.world, backends, cliques).controller())
+        """Adds the controller of PodGangs. It keeps schedulers' own objects; with `cliques`, it initializes gangs."""
+        self.controllers.append(GangController(self.context, self.informers, backends, cliques).controller())
         self._watching.append(backends.follow_cluster)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -92,11 +98,11 @@ class Process:
 class Operator(Process):
     """The whole operator, with every backend that does not run as a deployment of its own.
 
-    Schedulers' topologies are made here for all backends: a ClusterTopologyBinding has one status.
-    `served` are the optional kinds that the cluster has; see `discover`.
+    It creates the schedulers' topology objects for all backends, those of other deployments too: a
+    ClusterTopologyBinding has one status. `served` are the optional kinds that the cluster has; see `discover`.
     """
 
-    world: World
+    informers: Informers
 
     def __init__(
         self,
@@ -104,26 +110,27 @@ class Operator(Process):
         configuration: OperatorConfiguration,
         registry: Registry,
         *,
-        served: Iterable[ResourceType] = (),
+        served: Collection[ResourceType] = (),
         init_image: str = DEFAULT_INIT_IMAGE,
         chance: random.Random | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(client, **settings)
-        self.world = make_world(self.manager, configuration, registry, self.recorder, self.now, list(served))
-        judgements = SetJudgements(self.world)
+        super().__init__(client, configuration, registry, **settings)
+        context = self.context
+        informers = self.informers = make_informers(self.manager, registry.backends, served)
+        judgements = SetJudgements(context, informers)
         backends = Backends(self.manager, registry.local, registry)
-        replicas = ReplicaController(self.world, judgements)
+        replicas = ReplicaController(context, informers, judgements)
         self.controllers += [
-            SetController(self.world, judgements, replicas).controller(),
+            SetController(context, informers, judgements, replicas).controller(),
             replicas.controller(),
-            ScalingGroupController(self.world, judgements).controller(),
+            ScalingGroupController(context, informers, judgements).controller(),
             CliqueController(
-                self.world, judgements, backends, init_image=init_image, chance=chance
+                context, informers, judgements, backends, init_image=init_image, chance=chance
             ).controller(),
         ]
-        self.translate(backends, self.world.cliques)
-        topologies = TopologyController(self.world, self.manager, registry.backends)
+        self.translate(backends, informers.cliques)
+        topologies = TopologyController(context, informers, self.manager)
         queue = topologies.controller()
         self.controllers.append(queue)
         self._watching.append(lambda: topologies.follow_cluster(queue))
@@ -140,8 +147,8 @@ class BackendProcess(Process):
         backend: Backend,
         **settings: Any,
     ) -> None:
-        super().__init__(client, **settings)
-        self.world = make_gang_world(self.manager, configuration, self.recorder, self.now, [backend])
+        super().__init__(client, configuration, registry, **settings)
+        self.informers = make_gang_informers(self.manager, [backend])
         self.translate(Backends(self.manager, [backend], registry))
 
 

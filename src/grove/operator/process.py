@@ -88,7 +88,7 @@ class Runner:
                 for said in registry.ambiguities():
                     log.warning("several backends match", ambiguity=said)
                 process = await self._assemble(configuration, registry, client, transport)
-                metrics.count(process.world.gangs.cache)
+                metrics.count(process.informers.gangs.cache)
                 configuration = await self._until_changed(configuration, process)
         finally:
             await health.stop()

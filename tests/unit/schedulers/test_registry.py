@@ -10,7 +10,8 @@ from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.validation import Known, validate
 from grove.controllers.shared.claims import Claims
-from grove.controllers.shared.informers import World
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
 from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
@@ -77,7 +78,9 @@ def test_whoever_looks_again_at_the_backend_of_a_set_is_not_counted() -> None:
     counted: list[str] = []
     found = registry("kai-scheduler", selected=counted.append)
     found.select(layout("kai-scheduler"))
-    Claims(cast(World, SimpleNamespace(registry=found))).tags(layout("kai-scheduler"))
+    Claims(cast(OperatorContext, SimpleNamespace(registry=found)), cast(Informers, None)).tags(
+        layout("kai-scheduler")
+    )
     assert counted == ["kai"]
 
 

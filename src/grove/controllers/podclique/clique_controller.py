@@ -22,8 +22,10 @@ from grove.controllers.podclique.replacement_backoff import Replacements
 from grove.controllers.podcliqueset.set_judgement import SetJudgements
 from grove.controllers.scheduler_objects.sync import Backends
 from grove.controllers.shared.claims import KIND, Claims
+from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.finalizers import remove_finalizer
-from grove.controllers.shared.informers import World, label
+from grove.controllers.shared.indexes import label
+from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, gate_could_open, not_as_left, pod_moved_on
 from grove.controllers.shared.status_writer import GATHER, GATHER_ON_THE_WAY, Reports, describe, last_errors
 from grove.plan.gangs.completion import POD_NOT_CREATED
@@ -64,61 +66,63 @@ _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 class CliqueController:
     def __init__(
         self,
-        world: World,
+        context: OperatorContext,
+        informers: Informers,
         judgements: SetJudgements,
         backends: Backends,
         *,
         init_image: str,
         chance: random.Random | None = None,
     ) -> None:
-        self._world = world
+        self._context = context
+        self._informers = informers
         self._judgements = judgements
         self._backends = backends
         self._init_image = init_image
         self._chance = chance or random.Random()
-        self._claims = Claims(world)
-        gates = frozenset(b.gate for b in world.registry.backends)
-        self._other_gates = {b.name: gates - {b.gate} for b in world.registry.backends}
+        self._claims = Claims(context, informers)
+        gates = frozenset(b.gate for b in context.registry.backends)
+        self._other_gates = {b.name: gates - {b.gate} for b in context.registry.backends}
         self._reports = Reports()
         self._replacements = Replacements(lambda: asyncio.get_running_loop().time())
         self._turns: Turns[_Turn] = Turns(lambda: asyncio.get_running_loop().time(), self._begun)
 
     def controller(self) -> Controller[ObjectKey]:
-        world = self._world
+        informers = self._informers
         made: Controller[ObjectKey] = Controller(
             "podclique",
             self.reconcile,
             [
                 Trigger(
-                    world.cliques,
+                    informers.cliques,
                     itself,
                     when=not_as_left,
                     why="it says how many pods there are, and which",
                 ),
                 Trigger(
-                    world.pods,
+                    informers.pods,
                     owner("PodClique"),
                     when=pod_moved_on,
                     why="a pod that moves changes what is missing",
                 ),
                 Trigger(
-                    world.gangs,
+                    informers.gangs,
                     self._of_gang,
                     when=gate_could_open,
                     why="pods wait for their gang, and those of a scaled gang for its base gang too",
                 ),
                 Trigger(
-                    world.sets,
+                    informers.sets,
                     self._of_set,
                     when=described_anew,
                     why="a set that became valid lets them go on",
                 ),
             ],
-            workers=world.configuration.controllers.pod_clique.concurrent_syncs,
+            workers=self._context.configuration.controllers.pod_clique.concurrent_syncs,
         )
 
         def wake_all() -> None:
-            for clique in world.cliques.cache:
+            for clique in informers.cliques.cache:
                 gang = self._gang(clique, labels.POD_GANG)
                 if gang is not None and self._backends.needs_dialect(gang):
                     made.queue.add(key_of(clique))
@@ -128,7 +132,7 @@ class CliqueController:
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again: for a pod that waits for its replacement or its turn, or to report."""
-        clique = self._world.cliques.cache.get(key)
+        clique = self._informers.cliques.cache.get(key)
         if clique is None:
             return None
         if clique.metadata.deletion_timestamp is not None:
@@ -156,7 +160,7 @@ class CliqueController:
     ) -> list[tuple[str, Exception]]:
         """Makes, deletes and ungates pods; returns what failed."""
         backend = (
-            self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
+            self._context.registry.get(label(gang, labels.SCHEDULER_BACKEND)) if gang is not None else None
         )
         pods = self._pods(clique)
         if left := self._left_behind(clique, pods):
@@ -211,7 +215,7 @@ class CliqueController:
         gang = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
         return [
             pod
-            for pod in self._world.pods.cache.by_index("gang", gang)
+            for pod in self._informers.pods.cache.by_index("gang", gang)
             if label(pod, labels.POD_CLIQUE) == clique.metadata.name
             and not any(o.controller for o in pod.metadata.owner_references)
             and not is_terminating(pod)
@@ -221,7 +225,7 @@ class CliqueController:
         async def take_up(pod: Pod) -> None:
             owners = [*pod.metadata.owner_references, owner_reference(clique)]
             patch = {"metadata": {"uid": uid_of(pod), "ownerReferences": owners}}
-            await self._world.pods.objects.merge_patch(key_of(pod), msgspec.json.encode(patch))
+            await self._informers.pods.objects.merge_patch(key_of(pod), msgspec.json.encode(patch))
 
         outcomes = await for_each(left, take_up)
         return [
@@ -244,7 +248,7 @@ class CliqueController:
         patch = msgspec.json.encode({"metadata": {"labels": own}})
 
         async def put_back(pod: Pod) -> None:
-            await self._world.pods.objects.merge_patch(key_of(pod), patch)
+            await self._informers.pods.objects.merge_patch(key_of(pod), patch)
 
         outcomes = await for_each(changed, put_back)
         return [("ERR_LABEL_POD", o.error) for o in outcomes if not isinstance(o.error, NotFound | None)]
@@ -253,7 +257,7 @@ class CliqueController:
         self, clique: PodClique, layout: SetLayout, position: CliquePosition, pods: Sequence[Pod]
     ) -> list[tuple[str, Exception]]:
         """For each pod that should be there, and for those that still are."""
-        if KIND not in self._world.companions:
+        if KIND not in self._informers.companions:
             return []
         if not position.clique.resource_sharing and not self._claims.kept_for(uid_of(clique)):
             return []
@@ -268,7 +272,7 @@ class CliqueController:
         pod = plan.replaced[0]
         why = pod.status.reason or f"phase {pod.status.phase}"
         note = f"{len(plan.replaced)} pods ended and are replaced, such as {pod.metadata.name}: {why}"
-        self._world.warn(PodClique.resource, clique, EventReason.POD_REPLACED, note, "ReplacePod")
+        self._context.warning_event(clique, EventReason.POD_REPLACED, note, "ReplacePod")
 
     async def _create(
         self,
@@ -288,12 +292,14 @@ class CliqueController:
         async def create(index: int) -> None:
             name = f"{clique.metadata.name}-{''.join(self._chance.choices(_SUFFIX, k=5))}"
             try:
-                await self._world.pods.objects.create(namespace, _named(template(index).body(index), name))
+                await self._informers.pods.objects.create(
+                    namespace, _named(template(index).body(index), name)
+                )
             except (Invalid, Forbidden) as e:
                 raise _of_any_pod(e, clique, name) from e
             except AlreadyExists:
                 # Our own create whose answer was lost; or, once in 14 million, the name is another pod's.
-                found = await self._world.pods.objects.get(ObjectKey(namespace, name))
+                found = await self._informers.pods.objects.get(ObjectKey(namespace, name))
                 if label(found, labels.POD_INDEX) != str(index):
                     raise
 
@@ -301,18 +307,18 @@ class CliqueController:
         errors = [o.error for o in outcomes if o.error is not None]
         if errors:
             note = f"{len(errors)} of {len(indices)} pods could not be created: {describe(errors[0])}"
-            self._world.warn(PodClique.resource, clique, EventReason.POD_CREATE_FAILED, note, "CreatePod")
+            self._context.warning_event(clique, EventReason.POD_CREATE_FAILED, note, "CreatePod")
         return [(POD_NOT_CREATED, e) for e in errors]
 
     async def _delete(self, clique: PodClique, pods: Sequence[Pod]) -> list[tuple[str, Exception]]:
         async def delete(pod: Pod) -> None:
-            await self._world.pods.objects.delete(key_of(pod), uid=uid_of(pod))
+            await self._informers.pods.objects.delete(key_of(pod), uid=uid_of(pod))
 
         outcomes = await for_each(pods, delete)
         errors = [o.error for o in outcomes if o.error is not None]
         if errors:
             note = f"{len(errors)} of {len(pods)} pods could not be deleted: {describe(errors[0])}"
-            self._world.warn(PodClique.resource, clique, EventReason.POD_DELETE_FAILED, note, "DeletePod")
+            self._context.warning_event(clique, EventReason.POD_DELETE_FAILED, note, "DeletePod")
         return [("ERR_DELETE_POD", e) for e in errors]
 
     async def _open_gates(
@@ -341,14 +347,14 @@ class CliqueController:
             path = f"/spec/schedulingGates/{position}"
             patch = [{"op": "test", "path": f"{path}/name", "value": gate}, {"op": "remove", "path": path}]
             if gang is not None and (releasing := faculty(backend, Releases)) is not None:
-                said = releasing.release(gang, _age(pod, self._world.now()).total_seconds())
+                said = releasing.release(gang, _age(pod, self._context.now()).total_seconds())
                 # `prepare_pod` gave it the same ones, so there are annotations to add to.
                 patch += [
                     {"op": "add", "path": f"/metadata/annotations/{k.replace('/', '~1')}", "value": v}
                     for k, v in said.items()
                 ]
             try:
-                await self._world.pods.objects.json_patch(key_of(pod), msgspec.json.encode(patch))
+                await self._informers.pods.objects.json_patch(key_of(pod), msgspec.json.encode(patch))
             except NotFound:
                 log.debug("pod went away before its gate was removed", pod=str(key_of(pod)))
 
@@ -361,8 +367,8 @@ class CliqueController:
         if not broken:
             return []
         note = next(iter(broken.values()))
-        self._world.warn(PodClique.resource, clique, EventReason.POD_LINK_DROPPED, note, "OpenGate")
-        now = self._world.now()
+        self._context.warning_event(clique, EventReason.POD_LINK_DROPPED, note, "OpenGate")
+        now = self._context.now()
         old = [p for p in self._pods(clique) if uid_of(p) in broken and _age(p, now) >= UNLINKED_POD_LASTS]
         return [("ERR_POD_LINK_DROPPED", BrokenLinkError(note)), *await self._delete(clique, old)]
 
@@ -374,14 +380,14 @@ class CliqueController:
         known = old.last_errors if old else []
 
         def status() -> PodCliqueStatus:
-            now = self._world.now()
+            now = self._context.now()
             new = clique_status(clique, pods, layout, now, synced=not failures)
             new.last_errors = last_errors(known, failures, now)
             return new
 
         on_the_way = len(pods) < clique.spec.replicas or any(p.spec.scheduling_gates for p in pods)
         wait, new = await self._reports.write(
-            self._world.cliques,
+            self._informers.cliques,
             clique,
             old,
             status,
@@ -391,7 +397,7 @@ class CliqueController:
         if old and old.scheduled_replicas and new and not new.scheduled_replicas:
             note = f"none of {old.scheduled_replicas} scheduled pods is left"
             reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
-            self._world.warn(PodClique.resource, clique, reason, note, "Observe")
+            self._context.warning_event(clique, reason, note, "Observe")
         return wait
 
     async def _release(self, clique: PodClique) -> None:
@@ -399,7 +405,7 @@ class CliqueController:
         self._replacements.forget(uid_of(clique))
         self._reports.forget(uid_of(clique))
         finalizers = clique.metadata.finalizers
-        await remove_finalizer(self._world.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
+        await remove_finalizer(self._informers.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
 
     def _template(
         self, clique: PodClique, layout: SetLayout, gang: PodGang, group: PodGroup, backend: Backend
@@ -422,13 +428,13 @@ class CliqueController:
         """None while nobody knows in which dialect it is to be written."""
         if not self._backends.needs_dialect(gang):
             return gang
-        return self._backends.in_dialect(gang, self._world.pods_of(key_of(gang)))
+        return self._backends.in_dialect(gang, self._informers.pods_and_stand_ins(key_of(gang)))
 
     def _pods(self, clique: PodClique) -> list[Pod]:
-        return self._world.pods.cache.by_index("owner", uid_of(clique))
+        return self._informers.pods.cache.by_index("owner", uid_of(clique))
 
     def _gang(self, clique: PodClique, key: str) -> PodGang | None:
-        return self._world.gangs.cache.get(ObjectKey(clique.metadata.namespace or "", label(clique, key)))
+        return self._informers.gangs.cache.get(ObjectKey(clique.metadata.namespace or "", label(clique, key)))
 
     def _who(self, clique: PodClique) -> "_Turn":
         """Whose turn it is when the pods of this clique are released: its gang, each time that it is tried anew."""
@@ -438,25 +444,25 @@ class CliqueController:
 
     def _begun(self, turn: "_Turn") -> bool:
         """Whether the scheduler has taken up a gang after its turn. One that is gone or tried anew holds up nobody."""
-        gang = self._world.gangs.cache.get(turn.gang)
+        gang = self._informers.gangs.cache.get(turn.gang)
         if gang is None or (uid_of(gang), dialect_of(gang)) != (turn.uid, turn.dialect):
             return True
-        backend = self._world.registry.get(label(gang, labels.SCHEDULER_BACKEND))
+        backend = self._context.registry.get(label(gang, labels.SCHEDULER_BACKEND))
         pacing = faculty(backend, Paces) if backend is not None else None
-        return pacing is None or pacing.begun(gang, self._world.pods_of(turn.gang))
+        return pacing is None or pacing.begun(gang, self._informers.pods_and_stand_ins(turn.gang))
 
     def _of_gang(self, gang: PodGang) -> list[ObjectKey]:
         """Those that are there. One that is yet to come looks for its gang itself."""
-        namespace, cliques = gang.metadata.namespace or "", self._world.cliques.cache
+        namespace, cliques = gang.metadata.namespace or "", self._informers.cliques.cache
         groups = [ObjectKey(namespace, g.name) for g in gang.spec.pod_groups]
         return [key for key in groups if cliques.get(key) is not None] + self._of_base(gang)
 
     def _of_base(self, gang: PodGang) -> list[ObjectKey]:
         """The cliques of the gangs that are scaled from this one."""
-        return [key_of(c) for c in self._world.cliques.cache.by_index("base", key_of(gang))]
+        return [key_of(c) for c in self._informers.cliques.cache.by_index("base", key_of(gang))]
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
-        return [key_of(c) for c in self._world.cliques.cache.by_index("set", key_of(pcs))]
+        return [key_of(c) for c in self._informers.cliques.cache.by_index("set", key_of(pcs))]
 
 
 class _Turn(NamedTuple):

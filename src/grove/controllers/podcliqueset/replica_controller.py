@@ -19,9 +19,12 @@ from grove.api.serialization import codec
 from grove.controllers.podcliqueset.set_judgement import SetJudgements
 from grove.controllers.shared.apply import Applier, key_of_json
 from grove.controllers.shared.claims import CLAIM_FIXED, KIND, Claims
+from grove.controllers.shared.companions import COMPUTE_DOMAINS, Companion
+from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import PATIENCE, delete_all, gone_at
 from grove.controllers.shared.finalizers import remove_finalizer
-from grove.controllers.shared.informers import COMPUTE_DOMAINS, Companion, World, label, replica_index
+from grove.controllers.shared.indexes import ReplicaKey, label, replica_index, replica_of
+from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, touched, went
 from grove.controllers.shared.status_writer import describe
 from grove.plan.gangs.membership import gang_names, gangs_of_replica
@@ -41,19 +44,6 @@ from grove.runtime.controller.triggers import Trigger
 from grove.schedulers.backend import PinsPriority, faculty
 
 Json = dict[str, Any]
-
-
-class ReplicaKey(NamedTuple):
-    namespace: str
-    name: str
-    replica: int
-
-    @property
-    def set(self) -> ObjectKey:
-        return ObjectKey(self.namespace, self.name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name} replica {self.replica}"
 
 
 class _Work(NamedTuple):
@@ -76,11 +66,12 @@ GANG_OURS = (
 
 
 class ReplicaController:
-    def __init__(self, world: World, judgements: SetJudgements) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers, judgements: SetJudgements) -> None:
+        self._context = context
+        self._informers = informers
         self._judgements = judgements
         self._applier = Applier()
-        self._claims = Claims(world)
+        self._claims = Claims(context, informers)
         self._failures: dict[ReplicaKey, list[tuple[str, Exception]]] = {}
         self._wake: Callable[[ObjectKey], None] = lambda key: None
 
@@ -95,63 +86,65 @@ class ReplicaController:
         ]
 
     def controller(self) -> Controller[ReplicaKey]:
-        world = self._world
+        informers = self._informers
         triggers: list[Trigger[Any, ReplicaKey]] = [
             Trigger(
-                world.sets,
+                informers.sets,
                 self._of_set,
                 when=described_anew,
                 why="it says which replicas there are, and of what",
             ),
             Trigger(
-                world.cliques,
-                _of_child,
+                informers.cliques,
+                replica_of,
                 when=described_anew,
                 why="a clique that went or was edited is put back",
             ),
             Trigger(
-                world.groups,
-                _of_child,
+                informers.groups,
+                replica_of,
                 when=described_anew,
                 why="its copies decide which scaled gangs there are",
             ),
             Trigger(
-                world.gangs,
-                _of_child,
+                informers.gangs,
+                replica_of,
                 when=_gang_described_anew,
                 why="a gang that went or was edited is put back",
             ),
             Trigger(
-                world.topologies,
+                informers.topologies,
                 self._of_all,
                 when=described_anew,
                 why="gangs name the labels of its levels",
             ),
             Trigger(
-                world.pods,
+                informers.pods,
                 self._of_pod,
                 when=went,
                 why="the last pod of what is going away lets the rest go",
             ),
         ]
         triggers += [
-            Trigger(informer, _of_child, when=touched, why="what Grove made and somebody changed is put back")
-            for informer in world.companions.values()
+            Trigger(
+                informer, replica_of, when=touched, why="what Grove made and somebody changed is put back"
+            )
+            for informer in informers.companions.values()
         ]
-        if world.claim_templates is not None:
+        if informers.claim_templates is not None:
             why = "claims are made from it"
-            triggers.append(Trigger(world.claim_templates, self._of_all, when=described_anew, why=why))
+            triggers.append(Trigger(informers.claim_templates, self._of_all, when=described_anew, why=why))
         return Controller(
             "podcliqueset-replica",
             self.reconcile,
             triggers,
-            workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
+            workers=self._context.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
 
     async def reconcile(self, key: ReplicaKey) -> float | None:
         """Returns when to look again, at what should have gone by then."""
         await self._release_domains(key)
-        pcs = self._world.sets.cache.get(key.set)
+        pcs = self._informers.sets.cache.get(key.set)
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             self._failures.pop(key, None)
             return None
@@ -173,26 +166,26 @@ class ReplicaController:
 
     async def _ensure(self, key: ReplicaKey, layout: SetLayout) -> list[tuple[str, Exception]]:
         """Gangs first: pods are made only once their gang exists."""
-        i, world = key.replica, self._world
-        cliques = world.cliques.cache.by_index("replica", key)
+        i, informers = key.replica, self._informers
+        cliques = informers.cliques.cache.by_index("replica", key)
         minimums = {c.metadata.name or "": m for c in cliques if (m := c.spec.min_available) is not None}
         settings = self._judgements.settings(layout)
         gangs = gangs_of_replica(layout, i, self._copies(layout, i), settings, minimums)
         work: list[_Work] = []
         for gang in gangs:
             body, code = partial(self._gang_body, gang), "ERR_CREATE_OR_PATCH_PODGANG"
-            work.append(_Work(code, world.gangs, key_of(gang), body, GANG_OURS))
+            work.append(_Work(code, informers.gangs, key_of(gang), body, GANG_OURS))
         for clique in layout.standalone:
             wanted = standalone_clique(layout, clique, i)
             body, code = partial(self._clique_body, layout, clique, wanted), "ERR_CREATE_OR_UPDATE_PODCLIQUE"
-            work.append(_Work(code, world.cliques, key_of(wanted), body, CLIQUE_OURS))
+            work.append(_Work(code, informers.cliques, key_of(wanted), body, CLIQUE_OURS))
         for group in layout.groups:
             wanted_group = scaling_group(layout, group, i)
             body, code = partial(self._group_body, wanted_group), "ERR_CREATE_PODCLIQUESCALINGGROUP"
-            work.append(_Work(code, world.groups, key_of(wanted_group), body, ("spec.cliqueNames",)))
+            work.append(_Work(code, informers.groups, key_of(wanted_group), body, ("spec.cliqueNames",)))
         companions = self._companions(layout, i)
         for obj in companions:
-            informer, body = world.companions[obj["kind"]], partial(orjson.dumps, obj)
+            informer, body = informers.companions[obj["kind"]], partial(orjson.dumps, obj)
             ours = _OURS.get(obj["kind"], ())
             work.append(_Work(_CODES[obj["kind"]], informer, key_of_json(obj), body, ours))
 
@@ -219,20 +212,20 @@ class ReplicaController:
 
     def _companions(self, layout: SetLayout, i: int) -> list[Json]:
         found = [headless_service(layout, i), *autoscalers(layout, i)]
-        if self._world.configuration.network.auto_mnnvl_enabled:
+        if self._context.configuration.network.auto_mnnvl_enabled:
             found += compute_domains(layout, i)
         if layout.shares_claims:
             found += replica_claims(layout, i, self._claims.templates(layout), self._claims.tags(layout))
-        return [o for o in found if o["kind"] in self._world.companions]
+        return [o for o in found if o["kind"] in self._informers.companions]
 
     def _gang_body(self, gang: PodGang) -> bytes:
         """A gang that exists keeps the pods that it names: they are filled in by another controller.
 
         With some schedulers it keeps its priority too.
         """
-        known = self._world.gangs.cache.get(key_of(gang))
+        known = self._informers.gangs.cache.get(key_of(gang))
         if known is not None:
-            backend = self._world.registry.get(label(known, labels.SCHEDULER_BACKEND))
+            backend = self._context.registry.get(label(known, labels.SCHEDULER_BACKEND))
             pinning = faculty(backend, PinsPriority) if backend is not None else None
             if pinning is not None and pinning.pins_priority:
                 gang.spec.priority_class_name = known.spec.priority_class_name
@@ -242,18 +235,20 @@ class ReplicaController:
         return codec.encode(gang)
 
     def _clique_body(self, layout: SetLayout, clique: Clique, wanted: PodClique) -> bytes:
-        return codec.encode(as_scaled(layout, clique, wanted, self._world.cliques.cache.get(key_of(wanted))))
+        return codec.encode(
+            as_scaled(layout, clique, wanted, self._informers.cliques.cache.get(key_of(wanted)))
+        )
 
     def _group_body(self, wanted: PodCliqueScalingGroup) -> bytes:
-        known = self._world.groups.cache.get(key_of(wanted))
+        known = self._informers.groups.cache.get(key_of(wanted))
         if known is not None:
             wanted.spec.replicas = known.spec.replicas
         return codec.encode(wanted)
 
     async def _remove(self, key: ReplicaKey, layout: SetLayout) -> list[tuple[str, Exception]]:
-        world = self._world
+        informers = self._informers
         failures = await self._prune_parts(key, layout, set())
-        if world.cliques.cache.by_index("replica", key) or world.pods.cache.by_index("replica", key):
+        if informers.cliques.cache.by_index("replica", key) or informers.pods.cache.by_index("replica", key):
             return failures
         failures += await self._prune_gangs(key, set())
         failures += await self._prune_companions(key, set())
@@ -265,8 +260,8 @@ class ReplicaController:
         """Cliques and scaling groups that the set does not describe, also a predecessor's. Members go with a group."""
         failures: list[tuple[str, Exception]] = []
         parts: tuple[tuple[Informer[Any], str], ...] = (
-            (self._world.groups, "ERR_DELETE_PODCLIQUESCALINGGROUP"),
-            (self._world.cliques, "ERR_DELETE_PODCLIQUE"),
+            (self._informers.groups, "ERR_DELETE_PODCLIQUESCALINGGROUP"),
+            (self._informers.cliques, "ERR_DELETE_PODCLIQUE"),
         )
         for informer, code in parts:
             surplus = [
@@ -287,7 +282,7 @@ class ReplicaController:
         expected: set[tuple[Informer[Any], ObjectKey]],
     ) -> bool:
         """Whether it is a member that its group will take up: `kubectl delete --cascade=orphan` took the old one."""
-        groups = self._world.groups
+        groups = self._informers.groups
         key = ObjectKey(part.metadata.namespace or "", label(part, labels.SCALING_GROUP))
         if (groups, key) not in expected or not isinstance(part, PodClique):
             return False
@@ -300,17 +295,17 @@ class ReplicaController:
         """Gangs of this replica that are no longer wanted go when no pod of theirs is left."""
         surplus = [
             g
-            for g in self._world.gangs.cache.by_index("replica", key)
+            for g in self._informers.gangs.cache.by_index("replica", key)
             if key_of(g) not in expected
             and _is_of(key, g)
             and g.metadata.deletion_timestamp is None
-            and not self._world.pods.cache.by_index("gang", key_of(g))
+            and not self._informers.pods.cache.by_index("gang", key_of(g))
         ]
-        return await delete_all(self._world.gangs, surplus, "ERR_DELETE_EXCESS_PODGANG")
+        return await delete_all(self._informers.gangs, surplus, "ERR_DELETE_EXCESS_PODGANG")
 
     async def _release_domains(self, key: ReplicaKey) -> None:
         """ComputeDomains that are going away, also those of a set that is gone. One that is wanted is made again."""
-        if (informer := self._world.companions.get(COMPUTE_DOMAINS.kind)) is None:
+        if (informer := self._informers.companions.get(COMPUTE_DOMAINS.kind)) is None:
             return
         for found in informer.cache.by_index("replica", key):
             if found.metadata.deletion_timestamp is not None:
@@ -322,7 +317,7 @@ class ReplicaController:
     ) -> list[tuple[str, Exception]]:
         failures: list[tuple[str, Exception]] = []
         for kind in _CODES:
-            if (informer := self._world.companions.get(kind)) is None:
+            if (informer := self._informers.companions.get(kind)) is None:
                 continue
             surplus = [
                 c
@@ -340,61 +335,63 @@ class ReplicaController:
         found: dict[str, int] = {}
         for group in layout.groups:
             name = names.scaling_group(layout.name, i, group.name)
-            known = self._world.groups.cache.get(ObjectKey(layout.namespace, name))
+            known = self._informers.groups.cache.get(ObjectKey(layout.namespace, name))
             found[group.name] = known.spec.replicas if known is not None else group.template.replicas
         return found
 
     def _report(self, key: ReplicaKey, failures: list[tuple[str, Exception]]) -> None:
-        if failures and (pcs := self._world.sets.cache.get(key.set)) is not None:
+        if failures and (pcs := self._informers.sets.cache.get(key.set)) is not None:
             note = f"replica {key.replica}: {describe(failures[0][1])}"
             reason = EventReason.GANG_CREATE_OR_UPDATE_FAILED
-            self._world.warn(PodCliqueSet.resource, pcs, reason, note, "EnsureReplica")
+            self._context.warning_event(pcs, reason, note, "EnsureReplica")
 
     def _say_what_is_left(self, key: ReplicaKey, pcs: PodCliqueSet, layout: SetLayout) -> float | None:
         """An event for what does not go with its replica or copy. Returns when to look again at what is going."""
-        world, i = self._world, key.replica
+        informers, i = self._informers, key.replica
         wanted = gang_names(layout, i, self._copies(layout, i)) if i < layout.replicas else set()
-        unwanted = [g for g in world.gangs.cache.by_index("replica", key) if g.metadata.name not in wanted]
+        unwanted = [
+            g for g in informers.gangs.cache.by_index("replica", key) if g.metadata.name not in wanted
+        ]
         going: list[tuple[datetime, Any]] = [
-            (gone_at(part) or world.now(), part)
+            (gone_at(part) or self._context.now(), part)
             for gang in unwanted
             for part in (
-                *world.cliques.cache.by_index("gang", key_of(gang)),
-                *world.pods.cache.by_index("gang", key_of(gang)),
+                *informers.cliques.cache.by_index("gang", key_of(gang)),
+                *informers.pods.cache.by_index("gang", key_of(gang)),
             )
         ]
         if not going:
             return None
         when, part = min(going, key=lambda found: found[0])
-        wait = (when + PATIENCE - world.now()).total_seconds()
+        wait = (when + PATIENCE - self._context.now()).total_seconds()
         if wait > 0:
             return wait
         held = ", ".join(part.metadata.finalizers) or "its node, which does not say that it ended"
         note = f"replica {i} waits for what is no longer wanted: {part.metadata.name} is held by {held}"
-        world.warn(PodCliqueSet.resource, pcs, EventReason.SET_REPLICA_DELETE_FAILED, note, "RemoveReplica")
+        self._context.warning_event(pcs, EventReason.SET_REPLICA_DELETE_FAILED, note, "RemoveReplica")
         return None
 
     def _of_set(self, pcs: PodCliqueSet) -> list[ReplicaKey]:
         """All that the set asks for, and all that it has."""
         key = key_of(pcs)
         children: list[Informer[Any]] = [
-            self._world.cliques,
-            self._world.gangs,
-            *self._world.companions.values(),
+            self._informers.cliques,
+            self._informers.gangs,
+            *self._informers.companions.values(),
         ]
         found = {replica_index(c) for informer in children for c in informer.cache.by_index("set", key)}
         indices = set(range(pcs.spec.replicas)) | {i for i in found if i is not None}
         return [ReplicaKey(*key, i) for i in sorted(indices)]
 
     def _of_all(self, _: object) -> list[ReplicaKey]:
-        return [k for pcs in self._world.sets.cache for k in self._of_set(pcs)]
+        return [k for pcs in self._informers.sets.cache for k in self._of_set(pcs)]
 
     def _of_pod(self, pod: Any) -> list[ReplicaKey]:
         """Only where something waits for the last pod to go."""
         key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
         index = label(pod, labels.REPLICA_INDEX)
         gang = ObjectKey(key.namespace, label(pod, labels.POD_GANG))
-        waits = not self._world.pods.cache.by_index("gang", gang)
+        waits = not self._informers.pods.cache.by_index("gang", gang)
         return [ReplicaKey(*key, int(index))] if waits and index.isdigit() else []
 
 
@@ -406,11 +403,6 @@ def _is_of(key: ReplicaKey, obj: PodClique | PodCliqueScalingGroup | PodGang | C
     """Whether its name too says that it is of this replica: labels may have been changed and not yet put back."""
     stem = f"{key.name}-{key.replica}"
     return obj.metadata.name == stem or (obj.metadata.name or "").startswith(f"{stem}-")
-
-
-def _of_child(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ReplicaKey]:
-    name, index = label(obj, labels.PART_OF), replica_index(obj)
-    return [ReplicaKey(obj.metadata.namespace or "", name, index)] if name and index is not None else []
 
 
 def _gang_described_anew(change: Change[PodGang]) -> bool:

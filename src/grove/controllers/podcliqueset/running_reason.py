@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from grove.api import PodCliqueSet, labels
-from grove.controllers.shared.informers import World, label, replica_index
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.indexes import label, replica_index
+from grove.controllers.shared.informers import Informers
 from grove.plan.explain import Finding, Observed, Target, set_reason, top_reason
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
@@ -23,14 +25,14 @@ RESOLUTION = 0.001
 
 
 class Reasons:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers) -> None:
+        self._informers = informers
         # By set, so that a change of a part costs little while its set was not looked at.
         self._known: dict[ObjectKey, dict[int, tuple[int, Finding]]] = {}
         self._looked: dict[str, float] = {}
-        self._gates = {b.name: b.gate for b in world.registry.backends}
+        self._gates = {b.name: b.gate for b in context.registry.backends}
         self._wake: Callable[[ObjectKey, float], None] = lambda key, after: None
-        for informer in (world.pods, world.cliques, world.groups, world.gangs):
+        for informer in (informers.pods, informers.cliques, informers.groups, informers.gangs):
             informer.cache.subscribe(self._outdate)
 
     def on_change(self, wake: Callable[[ObjectKey, float], None]) -> None:
@@ -54,8 +56,13 @@ class Reasons:
     def of_end(self, pcs: PodCliqueSet) -> Finding:
         """What a set that is going away still waits for."""
         self._looked[uid_of(pcs)] = asyncio.get_running_loop().time()
-        world, key = self._world, key_of(pcs)
-        kinds: tuple[Informer[Any], ...] = (world.groups, world.gangs, world.cliques, world.pods)
+        informers, key = self._informers, key_of(pcs)
+        kinds: tuple[Informer[Any], ...] = (
+            informers.groups,
+            informers.gangs,
+            informers.cliques,
+            informers.pods,
+        )
         groups, gangs, cliques, pods = (
             sorted(k.cache.by_index("set", key), key=lambda o: o.metadata.name or "") for k in kinds
         )
@@ -77,14 +84,14 @@ class Reasons:
         def found(informer: Any) -> list[Any]:
             return sorted(informer.cache.by_index("replica", key), key=lambda o: o.metadata.name or "")
 
-        world = self._world
+        informers = self._informers
         return Observed(
             Target("PodCliqueSet", key[1]),
             pcs,
-            found(world.groups),
-            found(world.gangs),
-            found(world.cliques),
-            found(world.pods),
+            found(informers.groups),
+            found(informers.gangs),
+            found(informers.cliques),
+            found(informers.pods),
             gates=self._gates,
             replica=key[2],
         )

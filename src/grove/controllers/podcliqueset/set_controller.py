@@ -16,14 +16,17 @@ from grove.api.conditions import ConditionType, EventReason, Reason
 from grove.api.meta import Condition
 from grove.api.pod_view import Pod
 from grove.api.serialization.model import replace
-from grove.controllers.podcliqueset.replica_controller import ReplicaController, ReplicaKey
+from grove.controllers.podcliqueset.replica_controller import ReplicaController
 from grove.controllers.podcliqueset.running_reason import LOOK_EVERY, Reasons
 from grove.controllers.podcliqueset.set_judgement import SetJudgements
 from grove.controllers.shared.apply import Applier, key_of_json
 from grove.controllers.shared.claims import CLAIM_FIXED, KIND, Claims
+from grove.controllers.shared.companions import Companion
+from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import PATIENCE, delete_all
 from grove.controllers.shared.finalizers import add_finalizer, remove_finalizer
-from grove.controllers.shared.informers import Companion, World, label, replica_index, replica_of
+from grove.controllers.shared.indexes import ReplicaKey, label, replica_index, replica_of, set_of
+from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, not_as_left, touched, went
 from grove.controllers.shared.status_writer import GATHER, Reports, last_errors, write_status
 from grove.plan.explain import Finding, in_words
@@ -47,50 +50,57 @@ GATHER_PER_REPLICA = 0.004
 
 
 class SetController:
-    def __init__(self, world: World, judgements: SetJudgements, replicas: ReplicaController) -> None:
-        self._world = world
+    def __init__(
+        self,
+        context: OperatorContext,
+        informers: Informers,
+        judgements: SetJudgements,
+        replicas: ReplicaController,
+    ) -> None:
+        self._context = context
+        self._informers = informers
         self._judgements = judgements
         self._replicas = replicas
         self._applier = Applier()
-        self._claims = Claims(world)
+        self._claims = Claims(context, informers)
         self._reports = Reports()
-        self._reasons = Reasons(world)
-        self._summaries: dict[tuple[str, str, int], tuple[str, ReplicaSummary]] = {}
-        for informer in (world.cliques, world.groups):
+        self._reasons = Reasons(context, informers)
+        self._summaries: dict[ReplicaKey, tuple[str, ReplicaSummary]] = {}
+        for informer in (informers.cliques, informers.groups):
             informer.cache.subscribe(self._outdate)
 
     def controller(self) -> Controller[ObjectKey]:
-        world = self._world
+        informers = self._informers
         triggers: list[Trigger[Any, ObjectKey]] = [
             Trigger(
-                world.sets, itself, when=not_as_left, why="it may have become valid, invalid or unwanted"
+                informers.sets, itself, when=not_as_left, why="it may have become valid, invalid or unwanted"
             ),
             Trigger(
-                world.cliques,
+                informers.cliques,
                 self._of_part,
                 why="its status adds to the set's, and the set's end waits for it",
             ),
-            Trigger(world.groups, self._of_part, why="its status adds to the set's"),
-            Trigger(world.gangs, self._of_part, why="the set lists the phases of its gangs"),
+            Trigger(informers.groups, self._of_part, why="its status adds to the set's"),
+            Trigger(informers.gangs, self._of_part, why="the set lists the phases of its gangs"),
             Trigger(
-                world.topologies, self._all_sets, when=described_anew, why="levels may have come or gone"
+                informers.topologies, self._all_sets, when=described_anew, why="levels may have come or gone"
             ),
-            Trigger(world.pods, self._of_pod, when=went, why="the set's end waits for its pods"),
+            Trigger(informers.pods, self._of_pod, when=went, why="the set's end waits for its pods"),
         ]
         triggers += [
             Trigger(
                 informer, _whole_set, when=touched, why="what Grove made and somebody changed is put back"
             )
-            for informer in world.companions.values()
+            for informer in informers.companions.values()
         ]
-        if world.claim_templates is not None:
+        if informers.claim_templates is not None:
             why = "claims are made from it"
-            triggers.append(Trigger(world.claim_templates, self._all_sets, when=described_anew, why=why))
+            triggers.append(Trigger(informers.claim_templates, self._all_sets, when=described_anew, why=why))
         made: Controller[ObjectKey] = Controller(
             "podcliqueset",
             self.reconcile,
             triggers,
-            workers=world.configuration.controllers.pod_clique_set.concurrent_syncs,
+            workers=self._context.configuration.controllers.pod_clique_set.concurrent_syncs,
         )
         self._reasons.on_change(made.queue.add_after)
         self._replicas.on_change(made.queue.add)
@@ -98,7 +108,7 @@ class SetController:
 
     async def reconcile(self, key: ObjectKey) -> float | None:
         """Returns when to look again, to report."""
-        pcs = self._world.sets.cache.get(key)
+        pcs = self._informers.sets.cache.get(key)
         if pcs is None:
             return None
         if pcs.metadata.deletion_timestamp is not None:
@@ -108,7 +118,7 @@ class SetController:
             return await self._refuse(pcs, judged.problems)
         if labels.Finalizer.POD_CLIQUE_SET not in pcs.metadata.finalizers:
             finalizers = pcs.metadata.finalizers
-            pcs = await add_finalizer(self._world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
+            pcs = await add_finalizer(self._informers.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         failures = await self._ensure_shared(judged.layout)
         failures += self._replicas.failures_of(key)
         ambiguity = judged.selection.ambiguity if judged.selection is not None else ""
@@ -126,11 +136,11 @@ class SetController:
                 *access(layout),
                 *set_claims(layout, self._claims.templates(layout), self._claims.tags(layout)),
             )
-            if o["kind"] in self._world.companions
+            if o["kind"] in self._informers.companions
         ]
 
         async def ensure(obj: dict[str, Any]) -> None:
-            informer = self._world.companions[obj["kind"]]
+            informer = self._informers.companions[obj["kind"]]
             await self._applier.ensure(
                 informer,
                 key_of_json(obj),
@@ -163,7 +173,7 @@ class SetController:
             new = self._status(pcs, layout, summaries, synced=not failures, quick=next_look > 0)
             conditions = status_conditions.without(new.conditions, ConditionType.INVALID)
             conditions = self._say_ambiguous(pcs, conditions, ambiguity)
-            errors = last_errors(known, failures, self._world.now())
+            errors = last_errors(known, failures, self._context.now())
             new = replace(new, conditions=conditions, last_errors=errors)
             if next_look:
                 return new
@@ -175,7 +185,7 @@ class SetController:
             return new
 
         reported = await self._reports.write(
-            self._world.sets, pcs, old, status, at_once=at_once, gather=_gather(layout.replicas)
+            self._informers.sets, pcs, old, status, at_once=at_once, gather=_gather(layout.replicas)
         )
         return reported.look_again or next_look or None
 
@@ -188,12 +198,14 @@ class SetController:
         synced: bool,
         quick: bool,
     ) -> PodCliqueSetStatus:
-        world = self._world
-        enabled = world.configuration.topology_aware_scheduling.enabled
+        informers = self._informers
+        enabled = self._context.configuration.topology_aware_scheduling.enabled
         name = topology_name(layout)
-        topology = Topology(enabled, world.topologies.cache.get(ObjectKey("", name)) if name else None)
-        gangs = world.gangs.cache.by_index("set", key_of(pcs))
-        return set_status(pcs, layout, summaries, gangs, topology, world.now(), synced=synced, quick=quick)
+        topology = Topology(enabled, informers.topologies.cache.get(ObjectKey("", name)) if name else None)
+        gangs = informers.gangs.cache.by_index("set", key_of(pcs))
+        return set_status(
+            pcs, layout, summaries, gangs, topology, self._context.now(), synced=synced, quick=quick
+        )
 
     def _say_why(self, pcs: PodCliqueSet, status: PodCliqueSetStatus, replicas: int) -> PodCliqueSetStatus:
         return self._with_reason(pcs, status, self._reasons.look(replace(pcs, status=status), replicas))
@@ -207,7 +219,7 @@ class SetController:
             "True" if found.reason.fine else "False",
             found.reason,
             in_words(found)[:MOST_WORDS],
-            self._world.now(),
+            self._context.now(),
             observed_generation=pcs.metadata.generation,
         )
         return replace(status, conditions=conditions)
@@ -220,9 +232,9 @@ class SetController:
             return status_conditions.without(conditions, kind)
         if status_conditions.find(conditions, kind) is None:
             reason = EventReason.SEVERAL_BACKENDS_MATCH
-            self._world.warn(PodCliqueSet.resource, pcs, reason, ambiguity, "SelectBackend")
+            self._context.warning_event(pcs, reason, ambiguity, "SelectBackend")
         return status_conditions.put(
-            conditions, kind, "True", Reason.FIRST_PROFILE_WINS, ambiguity, self._world.now()
+            conditions, kind, "True", Reason.FIRST_PROFILE_WINS, ambiguity, self._context.now()
         )
 
     def _summarize(self, layout: SetLayout, key: ObjectKey) -> list[ReplicaSummary]:
@@ -232,8 +244,8 @@ class SetController:
         version = layout.generation_hash
         known = self._summaries.get(key)
         if known is None or known[0] != version:
-            cliques = self._world.cliques.cache.by_index("replica", key)
-            groups = self._world.groups.cache.by_index("replica", key)
+            cliques = self._informers.cliques.cache.by_index("replica", key)
+            groups = self._informers.groups.cache.by_index("replica", key)
             known = self._summaries[key] = (version, replica_summary(layout, key.replica, cliques, groups))
         return known[1]
 
@@ -251,17 +263,17 @@ class SetController:
 
         def status() -> PodCliqueSetStatus:
             seen = self._as_it_was(pcs, layout) if layout is not None else old
-            kind, reason, now = ConditionType.INVALID, Reason.VALIDATION_FAILED, self._world.now()
+            kind, reason, now = ConditionType.INVALID, Reason.VALIDATION_FAILED, self._context.now()
             conditions = status_conditions.put(seen.conditions, kind, "True", reason, message, now)
             return self._say_why(pcs, replace(seen, conditions=conditions), 0)
 
         replicas = layout.replicas if layout is not None else 0
         reported = await self._reports.write(
-            self._world.sets, pcs, pcs.status, status, at_once=news, gather=_gather(replicas)
+            self._informers.sets, pcs, pcs.status, status, at_once=news, gather=_gather(replicas)
         )
         self._reasons.forget(pcs)
         if news:
-            self._world.warn(PodCliqueSet.resource, pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
+            self._context.warning_event(pcs, Reason.VALIDATION_FAILED, message[:1000], "Validate")
         return reported.look_again
 
     def _as_it_was(self, pcs: PodCliqueSet, layout: SetLayout) -> PodCliqueSetStatus:
@@ -269,7 +281,7 @@ class SetController:
         key = key_of(pcs)
         status = self._status(pcs, layout, self._summarize(layout, key), synced=False, quick=False)
         known = pcs.status.last_errors if pcs.status else []
-        errors = last_errors(known, self._replicas.failures_of(key), self._world.now())
+        errors = last_errors(known, self._replicas.failures_of(key), self._context.now())
         return replace(status, last_errors=errors)
 
     async def _end(self, pcs: PodCliqueSet) -> float | None:
@@ -278,20 +290,20 @@ class SetController:
         Whoever asked to orphan the parts keeps them: garbage collection takes our name off them. Returns when to look
         again at parts that do not go, to say so.
         """
-        world, finalizers = self._world, pcs.metadata.finalizers
+        informers, finalizers = self._informers, pcs.metadata.finalizers
         if labels.Finalizer.POD_CLIQUE_SET not in finalizers:
             return None
         if "orphan" not in finalizers:
-            groups, cliques = self._owned(world.groups, pcs), self._owned(world.cliques, pcs)
-            failures = await delete_all(world.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
-            failures += await delete_all(world.cliques, cliques, "ERR_DELETE_PODCLIQUE")
+            groups, cliques = self._owned(informers.groups, pcs), self._owned(informers.cliques, pcs)
+            failures = await delete_all(informers.groups, groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
+            failures += await delete_all(informers.cliques, cliques, "ERR_DELETE_PODCLIQUE")
             if failures:
                 raise ExceptionGroup(
                     f"PodCliqueSet {key_of(pcs)} cannot go away yet", [e for _, e in failures]
                 )
             if self._has_parts(pcs):
                 return await self._say_what_is_left(pcs)
-        await remove_finalizer(world.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
+        await remove_finalizer(informers.sets, pcs, finalizers, labels.Finalizer.POD_CLIQUE_SET)
         self._judgements.forget(uid_of(pcs))
         self._reports.forget(uid_of(pcs))
         self._reasons.forget(pcs)
@@ -301,13 +313,13 @@ class SetController:
         """Most sets go before there is anything to say. Returns when to look again."""
         gone_at = pcs.metadata.deletion_timestamp
         patience = (
-            (gone_at.when() + PATIENCE - self._world.now()).total_seconds() if gone_at is not None else 0.0
+            (gone_at.when() + PATIENCE - self._context.now()).total_seconds() if gone_at is not None else 0.0
         )
         if (wait := max(patience, self._reasons.until_look(pcs))) > 0:
             return wait
         old = pcs.status or PodCliqueSetStatus()
         status = self._with_reason(pcs, old, self._reasons.of_end(pcs))
-        await write_status(self._world.sets, pcs, pcs.status, status)
+        await write_status(self._informers.sets, pcs, pcs.status, status)
         return LOOK_EVERY
 
     def _owned(self, informer: Informer[Any], pcs: PodCliqueSet) -> list[Any]:
@@ -316,22 +328,22 @@ class SetController:
 
     def _has_parts(self, pcs: PodCliqueSet) -> bool:
         """Cliques or groups of its own that are still going, or pods that have lost their clique."""
-        world, key = self._world, key_of(pcs)
-        if self._owned(world.groups, pcs) or self._owned(world.cliques, pcs):
+        informers, key = self._informers, key_of(pcs)
+        if self._owned(informers.groups, pcs) or self._owned(informers.cliques, pcs):
             return True
         return any(
-            world.cliques.cache.by_uid(o.uid) is None
-            for pod in world.pods.cache.by_index("set", key)
+            informers.cliques.cache.by_uid(o.uid) is None
+            for pod in informers.pods.cache.by_index("set", key)
             for o in pod.metadata.owner_references
         )
 
     def _all_sets(self, _: Any) -> list[ObjectKey]:
-        return [key_of(s) for s in self._world.sets.cache]
+        return [key_of(s) for s in self._informers.sets.cache]
 
     def _of_part(self, obj: PodClique | PodCliqueScalingGroup | PodGang) -> list[ObjectKey]:
         """Not while a report of the set is to come, which then tells of this part too."""
-        found = _part_of(obj)
-        pcs = self._world.sets.cache.get(found[0]) if found else None
+        found = set_of(obj)
+        pcs = self._informers.sets.cache.get(found[0]) if found else None
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             return found
         return [] if self._reports.to_come(uid_of(pcs)) else found
@@ -339,7 +351,7 @@ class SetController:
     def _of_pod(self, pod: Pod) -> list[ObjectKey]:
         """Only where the set is waiting for its pods to go."""
         key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.PART_OF))
-        pcs = self._world.sets.cache.get(key)
+        pcs = self._informers.sets.cache.get(key)
         return [key] if pcs is not None and pcs.metadata.deletion_timestamp is not None else []
 
 
@@ -347,13 +359,9 @@ def _gather(replicas: int) -> float:
     return GATHER + replicas * GATHER_PER_REPLICA
 
 
-def _part_of(obj: PodClique | PodCliqueScalingGroup | PodGang | Companion) -> list[ObjectKey]:
-    return [ObjectKey(obj.metadata.namespace or "", name)] if (name := label(obj, labels.PART_OF)) else []
-
-
 def _whole_set(obj: Companion) -> list[ObjectKey]:
     """Companions that belong to no replica in particular."""
-    return _part_of(obj) if replica_index(obj) is None else []
+    return set_of(obj) if replica_index(obj) is None else []
 
 
 _SHARED_CODES = {

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from grove.api import PodCliqueSet
 from grove.api.conditions import EventReason
 from grove.api.validation import Known, Problem, validate
-from grove.controllers.shared.informers import World
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.informers import Informers
 from grove.plan.gangs.membership import GangSettings, topology_name
 from grove.plan.layout.set_layout import SetLayout
 from grove.runtime.client.objects import ObjectKey, uid_of
@@ -36,14 +37,15 @@ class Judged:
 class SetJudgements:
     """A cache, keyed by the version of the set. What it forgets it works out again, except how a set was when valid."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers) -> None:
+        self._context = context
+        self._informers = informers
         self._judged: dict[str, tuple[_Version, Judged]] = {}
         self._valid: dict[str, tuple[SetLayout, Selection]] = {}
 
     def get(self, key: ObjectKey) -> SetLayout | None:
         """The layout of a set that exists: as it is, or while it is invalid, as it was when it was last seen valid."""
-        pcs = self._world.sets.cache.get(key)
+        pcs = self._informers.sets.cache.get(key)
         if pcs is None:
             return None
         self.judge(pcs)
@@ -61,7 +63,7 @@ class SetJudgements:
                 self._valid[uid] = (judged.layout, judged.selection)
             if judged.warnings and _is_new(pcs):
                 note = "; ".join(judged.warnings)[:1000]
-                self._world.warn(PodCliqueSet.resource, pcs, EventReason.VALIDATION_WARNING, note, "Validate")
+                self._context.warning_event(pcs, EventReason.VALIDATION_WARNING, note, "Validate")
         return known[1]
 
     def forget(self, uid: str) -> None:
@@ -72,19 +74,19 @@ class SetJudgements:
         """What the cluster decides about the gangs of a set; `layout` is what `get` gave."""
         _, selection = self._valid[uid_of(layout.pcs)]
         topology = None
-        if self._world.configuration.topology_aware_scheduling.enabled and (name := topology_name(layout)):
-            topology = self._world.topologies.cache.get(ObjectKey("", name))
+        if self._context.configuration.topology_aware_scheduling.enabled and (name := topology_name(layout)):
+            topology = self._informers.topologies.cache.get(ObjectKey("", name))
         return selection.settings(topology)
 
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.
-        known = Known(self._world.configuration, serves=self._world.registry.serves)
+        known = Known(self._context.configuration, serves=self._context.registry.serves)
         problems = validate(pcs, None, known)
         if errors := _errors(problems):
             return Judged(None, errors)
         layout = SetLayout(pcs)
         try:
-            selection = self._world.registry.select(layout)
+            selection = self._context.registry.select(layout)
         except SelectionError as e:
             return Judged(None, (str(e),))
         if (validating := faculty(selection.backend, Validates)) is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from grove.controllers.shared.informers import Companion, decode_companion
+from grove.controllers.shared.companions import Companion, decode_companion
 from grove.controllers.shared.predicates import described_anew
 from grove.runtime.cache.cache import Cache, Change
 from grove.runtime.cache.informer import Informer

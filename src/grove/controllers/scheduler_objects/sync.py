@@ -17,7 +17,7 @@ from grove.api.pod_view import Pod
 from grove.controllers.scheduler_objects.discovery import Discovery, Known
 from grove.controllers.scheduler_objects.lookups import Lookups
 from grove.controllers.shared.apply import Applier, FixedFieldsError, ForeignObjectError
-from grove.controllers.shared.informers import Companion, decode_companion
+from grove.controllers.shared.companions import Companion, decode_companion
 from grove.controllers.shared.status_writer import describe
 from grove.plan.gangs.gates import conditions
 from grove.plan.status.conditions import find

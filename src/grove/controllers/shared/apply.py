@@ -12,7 +12,7 @@ import orjson
 
 from grove.api import labels
 from grove.api.serialization import codec
-from grove.controllers.shared.informers import Companion
+from grove.controllers.shared.companions import Companion
 from grove.plan.difference import difference, left_behind
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import AlreadyExists, Hindrance, Vanished

@@ -6,8 +6,10 @@ from typing import Any
 import orjson
 
 from grove.controllers.shared.apply import Applier, key_of_json
+from grove.controllers.shared.companions import Companion
+from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import delete_all
-from grove.controllers.shared.informers import Companion, World
+from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.claims import NO_TAGS, Tags, TemplateRef, external_templates
 from grove.runtime.client.errors import Hindrance
@@ -32,13 +34,14 @@ class MissingTemplateError(Hindrance):
 
 
 class Claims:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: OperatorContext, informers: Informers) -> None:
+        self._context = context
+        self._informers = informers
         self._applier = Applier()
 
     def templates(self, layout: SetLayout) -> dict[TemplateRef, Json]:
         """The specs of the claims that the cluster's templates describe, as far as those are there."""
-        informer = self._world.claim_templates
+        informer = self._informers.claim_templates
         found: dict[TemplateRef, Json] = {}
         for reference in external_templates(layout):
             known = informer.cache.get(ObjectKey(*reference)) if informer is not None else None
@@ -48,7 +51,7 @@ class Claims:
 
     def tags(self, layout: SetLayout) -> Tags:
         """Labels that the set's backend wants on its claims."""
-        backend = self._world.registry.selection(layout).backend
+        backend = self._context.registry.selection(layout).backend
         return tagging.claim_labels(layout.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
 
     def missing(self, layout: SetLayout) -> list[tuple[str, Exception]]:
@@ -57,12 +60,12 @@ class Claims:
         return [("ERR_SYNC_PCS_RESOURCE_CLAIM", MissingTemplateError(r)) for r in absent]
 
     def kept_for(self, owner_uid: str) -> list[Companion]:
-        informer = self._world.companions.get(KIND)
+        informer = self._informers.companions.get(KIND)
         return informer.cache.by_index("owner", owner_uid) if informer is not None else []
 
     async def keep(self, wanted: Iterable[Json], owner_uid: str, code: str) -> list[tuple[str, Exception]]:
         """Makes the claims that a scaling group or clique wants, and removes what else it has."""
-        informer = self._world.companions.get(KIND)
+        informer = self._informers.companions.get(KIND)
         if informer is None:
             return []
         bodies = list(wanted)

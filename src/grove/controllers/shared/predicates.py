@@ -9,7 +9,7 @@ from grove.api.conditions import ConditionType
 from grove.api.pod_view import Pod, PodSpec
 from grove.api.podgang import PodGangSpec
 from grove.api.serialization.model import replace
-from grove.controllers.shared.informers import Companion
+from grove.controllers.shared.companions import Companion
 from grove.plan.gangs.completion import cannot_create
 from grove.plan.gangs.gates import holds
 from grove.runtime.cache.cache import Change

@@ -82,12 +82,18 @@ class Demonstration:
     def __init__(self, cluster: Cluster, operator: Operator, console: Console, scheduler: str) -> None:
         self.scheduler = scheduler
         self.cluster = cluster
-        self.world = operator.world
+        self.informers = operator.informers
+        self._registry = operator.context.registry
         self.console = console
         self.steps: list[tuple[str, str]] = []
         self.changed = asyncio.Event()
         self.moment: RenderableType | None = None
-        for informer in (self.world.pods, self.world.gangs, self.world.cliques, self.world.sets):
+        for informer in (
+            self.informers.pods,
+            self.informers.gangs,
+            self.informers.cliques,
+            self.informers.sets,
+        ):
             informer.cache.subscribe(lambda change: self.changed.set())
 
     async def step(self, title: str, act: Callable[[], Awaitable[Any]], seen: Callable[[], str]) -> None:
@@ -109,17 +115,17 @@ class Demonstration:
 
     def _remember_the_moment(self) -> None:
         """For the picture: the first view of a third gang that is on its way."""
-        gangs = list(self.world.gangs.cache)
+        gangs = list(self.informers.gangs.cache)
         starting = [g for g in gangs if g.status is not None and g.status.phase == "Starting"]
         if self.moment is None and len(gangs) == 3 and starting:
             self.moment = self.board()
 
     def running(self, gangs: int, pods: int) -> str:
         """What there is, once so many gangs run with so many ready pods, and nothing else."""
-        found = list(self.world.gangs.cache)
-        ready = [p for p in self.world.pods.cache if is_ready(p)]
+        found = list(self.informers.gangs.cache)
+        ready = [p for p in self.informers.pods.cache if is_ready(p)]
         whole = len(found) == gangs and all(g.status and g.status.phase == "Running" for g in found)
-        if whole and len(ready) == pods == len(self.world.pods.cache):
+        if whole and len(ready) == pods == len(self.informers.pods.cache):
             return f"{gangs} gangs, {pods} pods, all running"
         return ""
 
@@ -130,12 +136,12 @@ class Demonstration:
             mark = Text("✓", "bold green") if result else Text("…", "bold yellow")
             told.add_row(mark, Text(title, "bold"), Text(result, "green"))
         heading = Text("Grove on the embedded cluster", "bold")
-        if not self.world.gangs.cache:
+        if not self.informers.gangs.cache:
             return Group(heading, told)
         gangs = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
         for column in ("PODGANG", "PHASE", "CLIQUE", "PODS", "WAITING FOR"):
             gangs.add_column(column, no_wrap=True)
-        for gang in sorted(self.world.gangs.cache, key=lambda g: g.metadata.name or ""):
+        for gang in sorted(self.informers.gangs.cache, key=lambda g: g.metadata.name or ""):
             self._add_gang(gangs, gang)
         legend = Text("  ".join(f"{s} {name}" for name, (s, _) in SYMBOLS.items()) + "  × leaving", "dim")
         return Group(heading, told, "", gangs, "", legend)
@@ -155,10 +161,10 @@ class Demonstration:
             )
 
     def _waiting_for(self, gang: PodGang, clique: str, pods: list[Pod]) -> str:
-        backend = self.world.registry.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
+        backend = self._registry.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
         base_name = next((p.metadata.labels.get(labels.BASE_POD_GANG, "") for p in pods), "")
         base = (
-            self.world.gangs.cache.get(ObjectKey(gang.metadata.namespace or "", base_name))
+            self.informers.gangs.cache.get(ObjectKey(gang.metadata.namespace or "", base_name))
             if base_name
             else gang
         )
@@ -167,7 +173,7 @@ class Demonstration:
     def _pods_of(self, gang: PodGang, clique: str) -> list[Pod]:
         return [
             p
-            for p in self.world.pods.cache.by_index("gang", key_of(gang))
+            for p in self.informers.pods.cache.by_index("gang", key_of(gang))
             if p.metadata.labels.get(labels.POD_CLIQUE) == clique
         ]
 
@@ -219,20 +225,20 @@ async def play(scheduler: str, *, keep: bool = False, svg: Path | None = None) -
 
 
 async def _act(shown: Demonstration) -> None:
-    world, cluster = shown.world, shown.cluster
+    informers, cluster = shown.informers, shown.cluster
     path = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
     example = _example(shown.scheduler)
 
     async def scale(copies: int) -> None:
-        await world.groups.objects.set_scale(GROUP, copies)
+        await informers.groups.objects.set_scale(GROUP, copies)
 
     async def lose_a_pod() -> None:
-        victim = min(world.pods.cache, key=lambda p: p.spec.hostname or "")
+        victim = min(informers.pods.cache, key=lambda p: p.spec.hostname or "")
         lost.append(victim)
-        await world.pods.objects.delete(key_of(victim))
+        await informers.pods.objects.delete(key_of(victim))
 
     def replaced() -> str:
-        new = [p for p in world.pods.cache if p.spec.hostname == lost[0].spec.hostname and is_ready(p)]
+        new = [p for p in informers.pods.cache if p.spec.hostname == lost[0].spec.hostname and is_ready(p)]
         same = [p for p in new if p.metadata.uid == lost[0].metadata.uid]
         if not new or same or not shown.running(3, 17):
             return ""
@@ -240,12 +246,12 @@ async def _act(shown: Demonstration) -> None:
 
     def gone() -> str:
         caches = (
-            world.sets,
-            world.cliques,
-            world.groups,
-            world.gangs,
-            world.pods,
-            world.companions["Service"],
+            informers.sets,
+            informers.cliques,
+            informers.groups,
+            informers.gangs,
+            informers.pods,
+            informers.companions["Service"],
         )
         left = sum(len(i.cache) for i in caches)
         return "nothing is left" if not left else ""
@@ -259,7 +265,7 @@ async def _act(shown: Demonstration) -> None:
     await shown.step("scale prefill out to 3 copies", lambda: scale(3), lambda: shown.running(3, 17))
     await shown.step("lose a pod", lose_a_pod, replaced)
     await shown.step("scale prefill in to 2 copies", lambda: scale(2), lambda: shown.running(2, 13))
-    await shown.step("delete the set", lambda: world.sets.objects.delete(SET), gone)
+    await shown.step("delete the set", lambda: informers.sets.objects.delete(SET), gone)
 
 
 @asynccontextmanager
