@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from grove_sandbox.apiserver import ApiServer, Write
-from grove_sandbox.apiserver.definitions import Dialect
+from grove_sandbox.apiserver.schema.definitions import Dialect
 from grove_sandbox.clock import loop_clock
 from grove_sandbox.faults import Faults
 from grove_sandbox.kubelet.kubelet import Kubelet, Program

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar
 
 import pytest
+from grove_sandbox.apiserver.errors import ApiError
 from grove_sandbox.apiserver.server import Whole
-from grove_sandbox.apiserver.status import ApiError
 from grove_sandbox.flow.backend_flow import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, cluster_with_crds, operator, running
 

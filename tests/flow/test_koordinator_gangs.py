@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import pytest
 from grove_sandbox.nodes import RACK, node
 from grove_sandbox.schedulers.catalog import CATALOG, Entry
-from grove_sandbox.schedulers.koordinator import KoordinatorScheduler
+from grove_sandbox.schedulers.koordinator.scheduler import KoordinatorScheduler
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers

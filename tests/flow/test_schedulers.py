@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from grove_sandbox.apiserver.status import GroupResource
+from grove_sandbox.apiserver.errors import GroupResource
 from grove_sandbox.faults import Faults, Rates
 from grove_sandbox.nodes import node
 

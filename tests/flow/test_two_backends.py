@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
+from grove_sandbox.apiserver.errors import ApiError
 from grove_sandbox.apiserver.server import Whole
-from grove_sandbox.apiserver.status import ApiError
 from grove_sandbox.cluster import CRDS
 from grove_sandbox.flow.backend_flow import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, running

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from grove_example_scheduler.backend import FLOCKS, LANES, LINK, PART
-from grove_sandbox.schedulers.cluster import Cluster, label_domains
 from grove_sandbox.schedulers.gangs import Gang, place
 from grove_sandbox.schedulers.objects import Json, Pod, Thing
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View
+from grove_sandbox.schedulers.snapshot import Cluster, label_domains
 
 from grove.runtime.client.objects import Resource, ResourceType
 

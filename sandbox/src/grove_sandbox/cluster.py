@@ -18,7 +18,7 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.transport import Request, Transport
 
 from grove_sandbox.apiserver import ApiServer, Write
-from grove_sandbox.apiserver.definitions import Dialect
+from grove_sandbox.apiserver.schema.definitions import Dialect
 from grove_sandbox.apiserver.server import DEFAULT_DIALECT
 from grove_sandbox.apiserver.state import WebhookCaller
 from grove_sandbox.apiserver.storage import HISTORY

@@ -18,8 +18,8 @@ import orjson
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 
+from grove_sandbox.apiserver.errors import ApiError, expired
 from grove_sandbox.apiserver.server import Whole
-from grove_sandbox.apiserver.status import ApiError, expired
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 RETRY_AFTER = 1  # seconds a 429 asks for

@@ -9,7 +9,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http import RawRequestMessage
 from grove.runtime.client.transport import Request, Response, Transport
 
-from grove_sandbox.apiserver.status import too_large
+from grove_sandbox.apiserver.errors import too_large
 
 MAX_BODY = 3 * 1024 * 1024  # a real server's limit on a request
 

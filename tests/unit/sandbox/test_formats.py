@@ -3,14 +3,14 @@
 from typing import Any
 
 import pytest
-from grove_sandbox.apiserver import protobuf
-from grove_sandbox.apiserver.definitions import load
-from grove_sandbox.apiserver.json_patch import apply_json_patch, apply_merge_patch
-from grove_sandbox.apiserver.jsonpath import compile_path
-from grove_sandbox.apiserver.quantities import canonical
-from grove_sandbox.apiserver.status import ApiError
-from grove_sandbox.apiserver.strategic import StrategicMerge
-from grove_sandbox.apiserver.timestamps import age, parse
+from grove_sandbox.apiserver.custom.jsonpath import compile_path
+from grove_sandbox.apiserver.errors import ApiError
+from grove_sandbox.apiserver.patching.json_patch import apply_json_patch, apply_merge_patch
+from grove_sandbox.apiserver.patching.strategic_merge import StrategicMerge
+from grove_sandbox.apiserver.resources.timestamps import age, parse
+from grove_sandbox.apiserver.schema import protobuf
+from grove_sandbox.apiserver.schema.definitions import load
+from grove_sandbox.apiserver.schema.quantities import canonical
 
 
 @pytest.mark.parametrize(

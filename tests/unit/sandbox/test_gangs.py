@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from grove_sandbox.apiserver import ApiServer
-from grove_sandbox.apiserver.definitions import Dialect
+from grove_sandbox.apiserver.schema.definitions import Dialect
 
 from tests.unit.sandbox.calls import PODS, Calls, pod
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import orjson
 
-from grove_sandbox.apiserver.json_patch import apply_json_patch
-from grove_sandbox.apiserver.selectors import matches_selector
+from grove_sandbox.apiserver.errors import ApiError, GroupResource
+from grove_sandbox.apiserver.patching.json_patch import apply_json_patch
 from grove_sandbox.apiserver.state import USER, Call
-from grove_sandbox.apiserver.status import ApiError, GroupResource
 from grove_sandbox.apiserver.storage import Object
+from grove_sandbox.apiserver.verbs.selectors import matches_selector
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 GROUP = "admissionregistration.k8s.io"

@@ -10,22 +10,25 @@ from datetime import UTC, datetime
 
 from grove.runtime.client.transport import Request, Response, Stream
 
-from grove_sandbox.apiserver import bootstrap, discovery, options, paths, reads, reviews, subresources
-from grove_sandbox.apiserver.answers import negotiate, respond
-from grove_sandbox.apiserver.builtin import builtin_types
-from grove_sandbox.apiserver.crds import CustomResources
-from grove_sandbox.apiserver.definitions import Dialect
-from grove_sandbox.apiserver.deletes import delete, delete_collection
-from grove_sandbox.apiserver.gc import GarbageCollector
-from grove_sandbox.apiserver.namespaces import NamespaceKeeper
-from grove_sandbox.apiserver.patches import patch
-from grove_sandbox.apiserver.protection import GroupProtection
-from grove_sandbox.apiserver.resources import ResourceType
+from grove_sandbox.apiserver.controllers import bootstrap
+from grove_sandbox.apiserver.controllers.garbage_collector import GarbageCollector
+from grove_sandbox.apiserver.controllers.namespaces import NamespaceKeeper
+from grove_sandbox.apiserver.controllers.pod_group_protection import GroupProtection
+from grove_sandbox.apiserver.custom.crds import CustomResources
+from grove_sandbox.apiserver.discovery import discovery
+from grove_sandbox.apiserver.errors import ApiError, method_not_allowed, no_such_path
+from grove_sandbox.apiserver.kinds.builtin import builtin_types
+from grove_sandbox.apiserver.patching.patches import patch
+from grove_sandbox.apiserver.requests import options, paths
+from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.responses.encoding import negotiate, respond
+from grove_sandbox.apiserver.schema.definitions import Dialect
 from grove_sandbox.apiserver.state import Call, State, WebhookCaller
-from grove_sandbox.apiserver.status import ApiError, method_not_allowed, no_such_path
 from grove_sandbox.apiserver.storage import HISTORY, Change, Object, Stored, Table
-from grove_sandbox.apiserver.watches import WatchStream
-from grove_sandbox.apiserver.writes import create, update
+from grove_sandbox.apiserver.verbs import reads, reviews, subresources
+from grove_sandbox.apiserver.verbs.deletes import delete, delete_collection
+from grove_sandbox.apiserver.verbs.watches import WatchStream
+from grove_sandbox.apiserver.verbs.writes import create, update
 
 NOT_FOUND = Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 page not found\n")
 DEFAULT_DIALECT: Dialect = "1.37"

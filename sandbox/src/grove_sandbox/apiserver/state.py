@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from grove_sandbox.apiserver.definitions import Dialect, load
-from grove_sandbox.apiserver.resources import Registry, ResourceType
+from grove_sandbox.apiserver.resources.resource_types import Registry, ResourceType
+from grove_sandbox.apiserver.resources.timestamps import rfc3339
+from grove_sandbox.apiserver.schema.definitions import Dialect, load
 from grove_sandbox.apiserver.storage import Object, Store, Stored, Table
-from grove_sandbox.apiserver.timestamps import rfc3339
 
 # Where to, the review, and for how many seconds to wait; raises OSError, TimeoutError or ValueError.
 WebhookCaller = Callable[[Object, bytes, float], Awaitable[bytes]]

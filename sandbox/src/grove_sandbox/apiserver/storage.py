@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import orjson
 
-from grove_sandbox.apiserver.status import GroupResource
+from grove_sandbox.apiserver.errors import GroupResource
 
 Object = dict[str, Any]
 Key = tuple[str, str]  # namespace ("" for cluster scope) and name

@@ -41,7 +41,7 @@ def up(
     It lives in memory: everything in it is gone when it ends. Ctrl-C ends it; with --keep it runs on in the
     background and `grove sandbox down` ends it. It is for trying things out, never for production.
     """
-    from grove_sandbox.apiserver.definitions import DIALECTS
+    from grove_sandbox.apiserver.schema.definitions import DIALECTS
 
     if kubernetes not in DIALECTS:
         known = ", ".join(DIALECTS)
@@ -80,7 +80,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
     from datetime import UTC, datetime
     from typing import cast
 
-    from grove_sandbox.apiserver.definitions import Dialect
+    from grove_sandbox.apiserver.schema.definitions import Dialect
     from grove_sandbox.cluster import Cluster
     from grove_sandbox.http import serve
     from grove_sandbox.webhooks import call_webhook

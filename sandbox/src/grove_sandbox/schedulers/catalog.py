@@ -6,19 +6,19 @@ from pathlib import Path
 
 import yaml
 
-from grove_sandbox.schedulers.kai import KaiScheduler
-from grove_sandbox.schedulers.koordinator import KoordinatorScheduler
-from grove_sandbox.schedulers.kube import V1_36, V1_37, V1_37_FLAT, KubeScheduler
-from grove_sandbox.schedulers.kube_135 import KubeScheduler134, KubeScheduler135
+from grove_sandbox.schedulers.kai.scheduler import KaiScheduler
+from grove_sandbox.schedulers.koordinator.scheduler import KoordinatorScheduler
+from grove_sandbox.schedulers.kube.scheduler import V1_36, V1_37, V1_37_FLAT, KubeScheduler
+from grove_sandbox.schedulers.kube.scheduler_135 import KubeScheduler134, KubeScheduler135
 from grove_sandbox.schedulers.objects import Json
 from grove_sandbox.schedulers.policy import Policy
-from grove_sandbox.schedulers.volcano import VolcanoScheduler
-from grove_sandbox.schedulers.yunikorn import YuniKornScheduler
+from grove_sandbox.schedulers.volcano.scheduler import VolcanoScheduler
+from grove_sandbox.schedulers.yunikorn.scheduler import YuniKornScheduler
 
 
 @dataclass(frozen=True)
 class Entry:
-    """`make` takes no arguments; `crds` is the name of a file of definitions, empty for none."""
+    """`make` takes no arguments. `crds` is a file beside this module, empty for a scheduler without CRDs."""
 
     make: Callable[[], Policy]
     crds: str = ""
@@ -27,7 +27,7 @@ class Entry:
         """CustomResourceDefinitions to apply to a cluster that does not have the scheduler's kinds."""
         if not self.crds:
             return []
-        path = Path(__file__).with_name("crds") / self.crds
+        path = Path(__file__).parent / self.crds
         return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
@@ -38,8 +38,8 @@ CATALOG: Mapping[str, Entry] = {
     "kube-1.36": Entry(lambda: KubeScheduler(V1_36)),
     "kube-1.37": Entry(lambda: KubeScheduler(V1_37)),
     "kube-1.37-flat": Entry(lambda: KubeScheduler(V1_37_FLAT)),
-    "kai": Entry(KaiScheduler, "kai.yaml"),
-    "koordinator": Entry(KoordinatorScheduler, "koordinator.yaml"),
-    "volcano": Entry(VolcanoScheduler, "volcano.yaml"),
+    "kai": Entry(KaiScheduler, "kai/crds.yaml"),
+    "koordinator": Entry(KoordinatorScheduler, "koordinator/crds.yaml"),
+    "volcano": Entry(VolcanoScheduler, "volcano/crds.yaml"),
     "yunikorn": Entry(YuniKornScheduler),
 }

@@ -6,8 +6,8 @@ A scheduler turns its own objects into such trees; how a tree is placed is the s
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from grove_sandbox.schedulers.cluster import Cluster
 from grove_sandbox.schedulers.objects import Pod
+from grove_sandbox.schedulers.snapshot import Cluster
 
 Domain = frozenset[str]
 Placement = list[tuple[Pod, str]]

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from grove.runtime.client.objects import ObjectKey, ResourceType
 
-from grove_sandbox.schedulers.cluster import Cluster
 from grove_sandbox.schedulers.gangs import Domain, Outcome
 from grove_sandbox.schedulers.objects import Json, Node, Pod, PriorityClass, Thing
+from grove_sandbox.schedulers.snapshot import Cluster
 
 
 @dataclass

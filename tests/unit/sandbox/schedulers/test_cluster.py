@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from grove_sandbox.schedulers.amounts import request_of
-from grove_sandbox.schedulers.cluster import Cluster, label_domains
 from grove_sandbox.schedulers.gangs import Gang, place
+from grove_sandbox.schedulers.snapshot import Cluster, label_domains
 
 from tests.unit.sandbox.schedulers.builders import node, pod
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from grove_sandbox.schedulers.kai import KaiScheduler
+from grove_sandbox.schedulers.kai.scheduler import KaiScheduler
 from grove_sandbox.schedulers.objects import Pod, Thing
 from grove_sandbox.schedulers.policy import Round
 

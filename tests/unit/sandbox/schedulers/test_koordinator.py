@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from grove_sandbox.schedulers.koordinator import KoordinatorScheduler
+from grove_sandbox.schedulers.koordinator.scheduler import KoordinatorScheduler
 from grove_sandbox.schedulers.objects import Pod, Thing
 from grove_sandbox.schedulers.policy import Round
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from grove_sandbox.schedulers.kube import V1_36, V1_37, V1_37_FLAT, KubeScheduler, Release
+from grove_sandbox.schedulers.kube.scheduler import V1_36, V1_37, V1_37_FLAT, KubeScheduler, Release
 from grove_sandbox.schedulers.objects import Pod, Thing
 
 from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing, where

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grove_sandbox.schedulers.kube_135 import KubeScheduler135
+from grove_sandbox.schedulers.kube.scheduler_135 import KubeScheduler135
 from grove_sandbox.schedulers.objects import Pod, Thing
 
 from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing

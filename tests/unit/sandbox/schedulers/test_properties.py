@@ -1,8 +1,8 @@
 """Laws of placing gangs, for any gang."""
 
-from grove_sandbox.schedulers.cluster import Cluster, label_domains
 from grove_sandbox.schedulers.gangs import Gang, place
 from grove_sandbox.schedulers.objects import Node
+from grove_sandbox.schedulers.snapshot import Cluster, label_domains
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from grove_sandbox.schedulers.objects import Pod, Thing
 from grove_sandbox.schedulers.policy import Round
-from grove_sandbox.schedulers.volcano import VolcanoScheduler
+from grove_sandbox.schedulers.volcano.scheduler import VolcanoScheduler
 
 from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing, where
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from grove_sandbox.schedulers.objects import Pod
-from grove_sandbox.schedulers.yunikorn import YuniKornScheduler
+from grove_sandbox.schedulers.yunikorn.scheduler import YuniKornScheduler
 
 from tests.unit.sandbox.schedulers.builders import bound, look, node, pod
 

@@ -1,0 +1,41 @@
+"""What a cluster has before anybody asks for anything."""
+
+from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.state import Call, State
+from grove_sandbox.apiserver.storage import Object
+from grove_sandbox.apiserver.verbs.writes import save
+
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+PRIORITIES = {
+    "system-cluster-critical": (
+        2_000_000_000,
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    ),
+    "system-node-critical": (
+        2_000_001_000,
+        "Used for system critical pods that must not be moved from their current node.",
+    ),
+}
+
+
+def furnish(state: State) -> None:
+    for name in NAMESPACES:
+        install(state, state.registry.by_kind("v1", "Namespace"), {"metadata": {"name": name}})
+    priority_class = state.registry.by_kind("scheduling.k8s.io/v1", "PriorityClass")
+    for name, (value, description) in PRIORITIES.items():
+        made = {"metadata": {"name": name}, "value": value, "description": description}
+        install(state, priority_class, {**made, "preemptionPolicy": "PreemptLowerPriority"})
+
+
+def install(state: State, resource_type: ResourceType | None, obj: Object) -> None:
+    """Store an object as if somebody had created it, unless it is there already."""
+    assert resource_type is not None
+    meta = obj["metadata"]
+    key = (meta.get("namespace", ""), meta["name"])
+    if state.table(resource_type).get(key) is not None:
+        return
+    call = Call(state, resource_type, *key)
+    stamped = {"uid": state.new_uid(), "creationTimestamp": state.timestamp()}
+    new = {**obj, "metadata": {**meta, **stamped}}
+    resource_type.strategy.prepare_create(new, call)
+    save(call, new, None)

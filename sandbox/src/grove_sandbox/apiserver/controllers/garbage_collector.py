@@ -1,0 +1,184 @@
+"""The garbage collector: objects go when their owners go.
+
+It keeps one index, from an owner's uid to its dependents, up to date with every write, and acts right after
+the request that gave it work. Background: dependents go once the owner is gone. Foreground: the owner waits
+(finalizer `foregroundDeletion`) until no dependent that blocks it is left. Orphan: the references go first.
+"""
+
+from collections import deque
+
+from grove_sandbox.apiserver.errors import GroupResource
+from grove_sandbox.apiserver.resources.metadata import FOREGROUND, ORPHAN
+from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.state import Call, State
+from grove_sandbox.apiserver.storage import Change, Key, Object, Stored, Table
+from grove_sandbox.apiserver.verbs.deletes import Options, remove
+from grove_sandbox.apiserver.verbs.writes import save
+
+Place = tuple[GroupResource, Key]
+
+
+class GarbageCollector:
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._dependents: dict[str, set[Place]] = {}
+        self._queue: deque[Place] = deque()
+        self._queued: set[Place] = set()
+        state.store.listeners.append(self._notice)
+
+    def _notice(self, table: Table, change: Change) -> None:
+        place = (table.resource, change.key)
+        owners = _owners(change.now.obj)
+        before = _owners(change.before.obj) if change.before else []
+        if change.type == "DELETED":
+            for owner in before:
+                self._forget(owner["uid"], place)
+                self._enqueue_owner(owner, change.key[0])
+            for dependent in sorted(self._dependents.get(change.now.uid, ()), key=_order):
+                self._enqueue(dependent)
+            return
+        if owners != before:
+            for owner in before:
+                self._forget(owner["uid"], place)
+            for owner in owners:
+                self._dependents.setdefault(owner["uid"], set()).add(place)
+            for owner in before:
+                self._enqueue_owner(owner, change.key[0])
+            if owners:
+                self._enqueue(place)
+        meta = change.now.obj["metadata"]
+        finalizers = meta.get("finalizers") or ()
+        if meta.get("deletionTimestamp") and (FOREGROUND in finalizers or ORPHAN in finalizers):
+            self._enqueue(place)
+
+    def _enqueue(self, place: Place) -> None:
+        if place not in self._queued:
+            self._queued.add(place)
+            self._queue.append(place)
+            if len(self._queue) == 1:
+                self._state.later(self._work)
+
+    def _enqueue_owner(self, owner: Object, namespace: str) -> None:
+        """An owner that waits for its dependents may now be free to go."""
+        found = self._find(owner, namespace)
+        if found is not None and found[1].obj["metadata"].get("deletionTimestamp"):
+            self._enqueue((found[0].storage, found[1].key))
+
+    def _work(self) -> None:
+        while self._queue:
+            place = self._queue.popleft()
+            self._queued.discard(place)
+            resource_type = self._state.registry.served(place[0])
+            stored = self._state.store.table(place[0]).get(place[1]) if resource_type else None
+            if resource_type is not None and stored is not None:
+                self._consider(resource_type, stored)
+
+    def _consider(self, resource_type: ResourceType, stored: Stored) -> None:
+        meta = stored.obj["metadata"]
+        finalizers = meta.get("finalizers") or ()
+        if meta.get("deletionTimestamp"):
+            if ORPHAN in finalizers:
+                self._orphan_dependents(resource_type, stored)
+            elif FOREGROUND in finalizers:
+                self._delete_dependents_first(resource_type, stored)
+            return
+        self._delete_if_abandoned(resource_type, stored)
+
+    def _orphan_dependents(self, resource_type: ResourceType, owner: Stored) -> None:
+        for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
+            self._drop_owners(place, {owner.uid})
+        self._drop_finalizer(resource_type, owner, ORPHAN)
+
+    def _delete_dependents_first(self, resource_type: ResourceType, owner: Stored) -> None:
+        blocking = False
+        for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
+            dependent = self._state.store.table(place[0]).get(place[1])
+            if dependent is None:
+                continue
+            refs = [ref for ref in _owners(dependent.obj) if ref["uid"] == owner.uid]
+            if any(ref.get("blockOwnerDeletion") for ref in refs):
+                blocking = True
+                self._enqueue(place)
+        if not blocking:
+            self._drop_finalizer(resource_type, owner, FOREGROUND)
+
+    def _delete_if_abandoned(self, resource_type: ResourceType, stored: Stored) -> None:
+        solid: set[str] = set()
+        waiting: set[str] = set()
+        dangling: set[str] = set()
+        for owner in _owners(stored.obj):
+            if self._unknown(owner, stored.key[0]):
+                return  # a kind that is not served: its absence proves nothing
+            found = self._find(owner, stored.key[0])
+            if found is None or found[1].uid != owner["uid"]:
+                dangling.add(owner["uid"])
+            elif _waits_for_dependents(found[1].obj) and owner.get("blockOwnerDeletion"):
+                waiting.add(owner["uid"])
+            else:
+                solid.add(owner["uid"])
+        if not dangling and not waiting:
+            return
+        if solid:
+            self._drop_owners((resource_type.storage, stored.key), dangling | waiting)
+            return
+        finalizers = stored.obj["metadata"].get("finalizers") or ()
+        policy = "Background"
+        if ORPHAN in finalizers:
+            policy = "Orphan"
+        elif FOREGROUND in finalizers or (waiting and self._dependents.get(stored.uid)):
+            policy = "Foreground"
+        remove(self._call(resource_type, stored), stored, Options(policy=policy, uid=stored.uid))
+
+    def _drop_owners(self, place: Place, uids: set[str]) -> None:
+        resource_type = self._state.registry.served(place[0])
+        stored = self._state.store.table(place[0]).get(place[1])
+        if resource_type is None or stored is None:
+            return
+        meta = dict(stored.obj["metadata"])
+        meta["ownerReferences"] = [ref for ref in _owners(stored.obj) if ref["uid"] not in uids]
+        if not meta["ownerReferences"]:
+            del meta["ownerReferences"]
+        save(self._call(resource_type, stored), {**stored.obj, "metadata": meta}, stored)
+
+    def _drop_finalizer(self, resource_type: ResourceType, stored: Stored, finalizer: str) -> None:
+        meta = dict(stored.obj["metadata"])
+        meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != finalizer]
+        if not meta["finalizers"]:
+            del meta["finalizers"]
+        save(self._call(resource_type, stored), {**stored.obj, "metadata": meta}, stored)
+
+    def _call(self, resource_type: ResourceType, stored: Stored) -> Call:
+        return Call(self._state, resource_type, *stored.key)
+
+    def _unknown(self, owner: Object, namespace: str) -> bool:
+        resource_type = self._state.registry.by_kind(owner["apiVersion"], owner["kind"])
+        return resource_type is None or (resource_type.namespaced and not namespace)
+
+    def _find(self, owner: Object, namespace: str) -> tuple[ResourceType, Stored] | None:
+        resource_type = self._state.registry.by_kind(owner["apiVersion"], owner["kind"])
+        if resource_type is None:
+            return None
+        key = (namespace if resource_type.namespaced else "", owner["name"])
+        stored = self._state.table(resource_type).get(key)
+        return (resource_type, stored) if stored is not None else None
+
+    def _forget(self, uid: str, place: Place) -> None:
+        places = self._dependents.get(uid)
+        if places is not None:
+            places.discard(place)
+            if not places:
+                del self._dependents[uid]
+
+
+def _owners(obj: Object) -> list[Object]:
+    owners: list[Object] = obj["metadata"].get("ownerReferences") or []
+    return owners
+
+
+def _waits_for_dependents(obj: Object) -> bool:
+    meta = obj["metadata"]
+    return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
+
+
+def _order(place: Place) -> tuple[str, str, Key]:
+    return place[0].group, place[0].resource, place[1]

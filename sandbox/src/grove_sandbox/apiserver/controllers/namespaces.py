@@ -1,0 +1,73 @@
+"""Namespaces: the service account each gets, and how they empty themselves."""
+
+from grove_sandbox.apiserver.controllers.bootstrap import install
+from grove_sandbox.apiserver.errors import GroupResource
+from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.state import Call, State
+from grove_sandbox.apiserver.storage import Change, Stored, Table
+from grove_sandbox.apiserver.verbs.deletes import Options, remove
+from grove_sandbox.apiserver.verbs.writes import save
+
+NAMESPACES = GroupResource("", "namespaces")
+
+
+class NamespaceKeeper:
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._leaving: set[str] = set()
+        self._scheduled = False
+        state.store.listeners.append(self._notice)
+
+    def _notice(self, table: Table, change: Change) -> None:
+        name = change.key[1]
+        if table.resource == NAMESPACES:
+            if change.type == "ADDED":
+                account = {"metadata": {"name": "default", "namespace": name}}
+                install(self._state, self._type("serviceaccounts"), account)
+            elif change.type == "DELETED":
+                self._leaving.discard(name)
+            elif change.now.obj["metadata"].get("deletionTimestamp"):
+                self._leaving.add(name)
+                self._schedule()
+        elif change.type == "DELETED" and change.key[0] in self._leaving:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._state.later(self._work)
+
+    def _work(self) -> None:
+        self._scheduled = False
+        for name in sorted(self._leaving):
+            content = self._content(name)
+            for resource_type, stored in content:
+                call = Call(self._state, resource_type, *stored.key)
+                if call.table.get(stored.key) is stored and not stored.obj["metadata"].get(
+                    "deletionTimestamp"
+                ):
+                    remove(call, stored, Options(policy="Background"))
+            if not self._content(name):
+                self._finish(name)
+
+    def _content(self, namespace: str) -> list[tuple[ResourceType, Stored]]:
+        seen: set[GroupResource] = set()
+        found: list[tuple[ResourceType, Stored]] = []
+        for resource_type in self._state.registry:
+            if resource_type.namespaced and resource_type.storage not in seen:
+                seen.add(resource_type.storage)
+                table = self._state.table(resource_type)
+                found += [(resource_type, stored) for stored in table.scan(namespace)]
+        return found
+
+    def _finish(self, name: str) -> None:
+        resource_type = self._type("namespaces")
+        stored = self._state.table(resource_type).get(("", name))
+        if stored is not None:
+            empty = {**stored.obj, "spec": {}, "metadata": dict(stored.obj["metadata"])}
+            save(Call(self._state, resource_type, "", name), empty, stored)
+
+    def _type(self, plural: str) -> ResourceType:
+        resource_type = self._state.registry.get("", "v1", plural)
+        assert resource_type is not None
+        return resource_type

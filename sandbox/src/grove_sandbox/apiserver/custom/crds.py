@@ -1,0 +1,278 @@
+"""CustomResourceDefinitions: checked when written, served from that moment, gone with their last object."""
+
+from collections import Counter
+
+from grove.schema import check_schema
+
+from grove_sandbox.apiserver.custom.custom_resources import (
+    CustomStrategy,
+    custom_type,
+    printer_column,
+    translate,
+)
+from grove_sandbox.apiserver.errors import (
+    FieldError,
+    GroupResource,
+    duplicate,
+    invalid,
+    not_implemented,
+    required,
+    unsupported,
+)
+from grove_sandbox.apiserver.kinds import printers
+from grove_sandbox.apiserver.resources import names
+from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.strategy import Strategy
+from grove_sandbox.apiserver.schema import definitions
+from grove_sandbox.apiserver.schema.defaults import DEFAULTS
+from grove_sandbox.apiserver.schema.shapes import Shapes
+from grove_sandbox.apiserver.state import Call, State
+from grove_sandbox.apiserver.storage import Change, Object, Table
+from grove_sandbox.apiserver.verbs.deletes import Options, remove
+from grove_sandbox.apiserver.verbs.writes import save
+
+GROUP = "apiextensions.k8s.io"
+CRDS = GroupResource(GROUP, "customresourcedefinitions")
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+DEFINITION = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
+
+
+class CustomResources:
+    """Keeps the registry in step with the definitions in the store."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        shapes = Shapes(state.definitions, DEFAULTS)
+        self._meta_shape = shapes.of(definitions.META + "ObjectMeta")
+        self._type = ResourceType(
+            group=GROUP,
+            version="v1",
+            kind="CustomResourceDefinition",
+            plural="customresourcedefinitions",
+            singular="customresourcedefinition",
+            namespaced=False,
+            strategy=DefinitionStrategy(shapes.of(DEFINITION)),
+            short_names=("crd", "crds"),
+            categories=("api-extensions",),
+            status=True,
+            columns=printers.CRDS,
+        )
+        self._leaving: dict[GroupResource, str] = {}
+        state.registry.add(self._type)
+        state.store.listeners.append(self._notice)
+
+    def _notice(self, table: Table, change: Change) -> None:
+        if table.resource in self._leaving and change.type == "DELETED" and not table.objects:
+            self._state.later(self._finish_all)
+        if table.resource != CRDS:
+            return
+        spec = change.now.obj["spec"]
+        resource = GroupResource(spec["group"], spec["names"]["plural"])
+        if change.type == "DELETED":
+            self._state.registry.remove(resource.group, resource.resource)
+            self._state.store.drop(resource)
+            self._leaving.pop(resource, None)
+        elif change.now.obj["metadata"].get("deletionTimestamp"):
+            if resource not in self._leaving:
+                self._leaving[resource] = change.key[1]
+                self._state.later(lambda: self._empty(resource))
+        elif change.before is None or change.before.obj["spec"] != spec:
+            self._serve(spec)
+            if change.before is None:
+                self._establish(change.now.obj)
+
+    def _serve(self, spec: Object) -> None:
+        self._state.registry.remove(spec["group"], spec["names"]["plural"])
+        for version in spec["versions"]:
+            if version["served"]:
+                self._state.registry.add(custom_type(spec, version, self._meta_shape))
+
+    def _establish(self, crd: Object) -> None:
+        now = self._state.timestamp()
+        conditions = [
+            {
+                "type": "NamesAccepted",
+                "status": "True",
+                "lastTransitionTime": now,
+                "reason": "NoConflicts",
+                "message": "no conflicts found",
+            },
+            {
+                "type": "Established",
+                "status": "True",
+                "lastTransitionTime": now,
+                "reason": "InitialNamesAccepted",
+                "message": "the initial names have been accepted",
+            },
+        ]
+        status = {**crd["status"], "conditions": conditions, "acceptedNames": crd["spec"]["names"]}
+        key = ("", crd["metadata"]["name"])
+        new = {**crd, "metadata": dict(crd["metadata"]), "status": status}
+        self._state.store.put(self._state.table(self._type), key, new)
+
+    def _empty(self, resource: GroupResource) -> None:
+        resource_type = self._state.registry.served(resource)
+        if resource_type is not None:
+            assert isinstance(resource_type.strategy, CustomStrategy)
+            resource_type.strategy.terminating = True
+            table = self._state.table(resource_type)
+            for stored in list(table.scan(None)):
+                call = Call(self._state, resource_type, *stored.key)
+                if not stored.obj["metadata"].get("deletionTimestamp"):
+                    remove(call, stored, Options())
+        self._finish_all()
+
+    def _finish_all(self) -> None:
+        for resource, name in list(self._leaving.items()):
+            stored = self._state.table(self._type).get(("", name))
+            if stored is not None and not self._state.store.table(resource).objects:
+                meta = dict(stored.obj["metadata"])
+                meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != CLEANUP]
+                save(Call(self._state, self._type, "", name), {**stored.obj, "metadata": meta}, stored)
+
+
+class DefinitionStrategy(Strategy):
+    has_generation = True
+    adds_finalizers = (CLEANUP,)
+
+    def prepare_create(self, obj: Object, call: Call) -> None:
+        _fill_in(obj)
+        super().prepare_create(obj, call)
+
+    def first_status(self, obj: Object, call: Call) -> Object:
+        stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
+        return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
+
+    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+        _fill_in(new)
+        super().prepare_update(new, old, call)
+        current = [v["name"] for v in new["spec"].get("versions") or () if v.get("storage")]
+        known = old["status"].get("storedVersions") or []
+        added = [name for name in current if name not in known]
+        if added:
+            new["status"] = {**new["status"], "storedVersions": [*known, *added]}
+
+    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+        spec = obj["spec"]
+        chosen = spec.get("names") or {}
+        errors: list[FieldError] = []
+        expected = f"{chosen.get('plural', '')}.{spec.get('group', '')}"
+        if obj["metadata"].get("name") != expected:
+            detail = 'must be spec.names.plural+"."+spec.group'
+            errors.append(invalid("metadata.name", obj["metadata"].get("name"), detail))
+        if not spec.get("group"):
+            errors.append(required("spec.group"))
+        elif "." not in spec["group"]:
+            detail = "should be a domain with at least one dot"
+            errors.append(invalid("spec.group", spec["group"], detail))
+        errors += [required(f"spec.names.{field}") for field in ("plural", "kind") if not chosen.get(field)]
+        plural = chosen.get("plural") or ""
+        if plural:
+            errors += [
+                invalid("spec.names.plural", plural, problem) for problem in names.service_name(plural)
+            ]
+        if spec.get("scope") not in ("Cluster", "Namespaced"):
+            if spec.get("scope"):
+                errors.append(unsupported("spec.scope", spec["scope"], ("Cluster", "Namespaced")))
+            else:
+                errors.append(required("spec.scope"))
+        return errors + _validate_versions(spec.get("versions") or [])
+
+    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+        errors = super().validate_update(new, old, call)
+        for field in ("group", "scope"):
+            if new["spec"].get(field) != old["spec"].get(field):
+                errors.append(invalid(f"spec.{field}", new["spec"].get(field), "field is immutable"))
+        for field in ("plural", "kind"):
+            if new["spec"]["names"].get(field) != old["spec"]["names"].get(field):
+                detail = "field is immutable"
+                errors.append(invalid(f"spec.names.{field}", new["spec"]["names"].get(field), detail))
+        return errors
+
+    def mark_deleting(self, obj: Object) -> None:
+        status = dict(obj.get("status") or {})
+        others = [c for c in status.get("conditions") or () if c["type"] != "Terminating"]
+        terminating = {
+            "type": "Terminating",
+            "status": "True",
+            "lastTransitionTime": obj["metadata"]["deletionTimestamp"],
+            "reason": "InstanceDeletionInProgress",
+            "message": "CustomResource deletion is in progress",
+        }
+        obj["status"] = {**status, "conditions": [*others, terminating]}
+
+
+def _fill_in(obj: Object) -> None:
+    spec = obj["spec"] = dict(obj.get("spec") or {})
+    chosen = spec["names"] = dict(spec.get("names") or {})
+    kind = chosen.get("kind") or ""
+    chosen.setdefault("singular", kind.lower())
+    chosen.setdefault("listKind", f"{kind}List")
+    spec.setdefault("conversion", {"strategy": "None"})
+    if spec["conversion"].get("strategy") == "Webhook":
+        raise not_implemented("conversion webhooks of custom resources; use strategy None")
+    versions = spec.get("versions") or []
+    spec["versions"] = [{"served": False, "storage": False, **version} for version in versions]
+
+
+def _validate_versions(versions: list[Object]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if sum(1 for version in versions if version.get("storage")) != 1:
+        errors.append(
+            invalid("spec.versions", versions, "must have exactly one version marked as storage version")
+        )
+    # Where all versions agree, a real server moves their schema to the top before it looks at it.
+    schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
+    shared = schemas[0] if schemas and all(schema == schemas[0] for schema in schemas) else None
+    if shared is not None:
+        errors += translate(check_schema(shared, ("spec", "validation", "openAPIV3Schema")))
+    counts = Counter(version.get("name") for version in versions)
+    for index, version in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        if counts[version.get("name")] > 1:
+            errors.append(duplicate(f"{path}.name", version.get("name")))
+        errors += [
+            invalid(f"{path}.name", version.get("name"), p)
+            for p in names.service_name(version.get("name") or "")
+        ]
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            errors.append(required(f"{path}.schema.openAPIV3Schema", "schemas are required"))
+            continue
+        if shared is not None:
+            continue
+        errors += translate(check_schema(schema, ("spec", "versions", index, "schema", "openAPIV3Schema")))
+        errors += _validate_columns(version.get("additionalPrinterColumns") or [], path)
+        errors += _validate_scale((version.get("subresources") or {}).get("scale"), path)
+    return errors
+
+
+def _validate_columns(columns: list[Object], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, column in enumerate(columns):
+        where = f"{path}.additionalPrinterColumns[{index}]"
+        if column.get("type") not in COLUMN_TYPES:
+            errors.append(unsupported(f"{where}.type", column.get("type"), COLUMN_TYPES))
+            continue
+        try:
+            printer_column(column)
+        except (ValueError, KeyError) as error:
+            errors.append(invalid(f"{where}.jsonPath", column.get("jsonPath"), str(error)))
+    return errors
+
+
+def _validate_scale(scale: Object | None, path: str) -> list[FieldError]:
+    if scale is None:
+        return []
+    errors = [
+        required(f"{path}.subresources.scale.{field}")
+        for field in ("specReplicasPath", "statusReplicasPath")
+        if not scale.get(field)
+    ]
+    for field, prefix in (("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")):
+        value = scale.get(field) or prefix
+        if not value.startswith(prefix):
+            detail = f"should be a json path under {prefix[:-1]}"
+            errors.append(invalid(f"{path}.subresources.scale.{field}", value, detail))
+    return errors

@@ -1,0 +1,141 @@
+"""The kinds every cluster has, as one table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from grove_sandbox.apiserver.errors import GroupResource
+from grove_sandbox.apiserver.kinds import printers, strategies
+from grove_sandbox.apiserver.kinds.events import EVENTS_V1, EventStrategy
+from grove_sandbox.apiserver.kinds.pods import PodStrategy
+from grove_sandbox.apiserver.kinds.scheduling import gang_types
+from grove_sandbox.apiserver.kinds.services import ServiceStrategy
+from grove_sandbox.apiserver.resources.resource_types import Conversion, ResourceType
+from grove_sandbox.apiserver.resources.strategy import Strategy
+from grove_sandbox.apiserver.responses.kubectl_table import Column
+from grove_sandbox.apiserver.schema.defaults import DEFAULTS
+from grove_sandbox.apiserver.schema.definitions import Dialect, load, name_of
+from grove_sandbox.apiserver.schema.shapes import Shape, Shapes
+from grove_sandbox.apiserver.verbs.selectors import dotted
+
+Fields = Mapping[str, Callable[[dict[str, Any]], str]]
+
+
+def builtin_types(dialect: Dialect) -> list[ResourceType]:
+    shapes = Shapes(load(dialect), DEFAULTS)
+    return [*(kind.resource_type(dialect, shapes) for kind in KINDS), *gang_types(dialect, shapes)]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row. `short` and `fields` are words: short names, and what field selectors may ask for."""
+
+    api_version: str
+    kind: str
+    plural: str
+    strategy: Callable[[Shape], Strategy] = Strategy
+    columns: tuple[Column, ...] = (printers.AGE,)
+    short: str = ""
+    namespaced: bool = True
+    in_all: bool = False  # shown by `kubectl get all`
+    status: bool = False
+    fields: Fields = field(default_factory=dict)
+    stored_as: GroupResource | None = None
+    conversion: Conversion | None = None
+
+    def resource_type(self, dialect: Dialect, shapes: Shapes) -> ResourceType:
+        group, _, version = self.api_version.rpartition("/")
+        return ResourceType(
+            group=group,
+            version=version,
+            kind=self.kind,
+            plural=self.plural,
+            singular=self.kind.lower(),
+            namespaced=self.namespaced,
+            strategy=self.strategy(shapes.of(name_of(dialect, group, version, self.kind))),
+            short_names=tuple(self.short.split()),
+            categories=("all",) if self.in_all else (),
+            status=self.status,
+            columns=self.columns,
+            fields=self.fields,
+            stored_as=self.stored_as,
+            conversion=self.conversion,
+        )
+
+
+def _fields(*paths: str) -> Fields:
+    return {path: dotted(path) for path in paths}
+
+
+_POD_FIELDS = _fields(
+    "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "status.phase",
+    "status.podIP", "status.nominatedNodeName",
+)  # fmt: skip
+_EVENT_FIELDS = _fields(
+    "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
+    "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
+    "reportingComponent", "source", "type",
+)  # fmt: skip
+_NEW_EVENT_FIELDS = {
+    "reason": dotted("reason"),
+    "type": dotted("type"),
+    "reportingController": dotted("reportingComponent"),
+    **{f"regarding.{f}": dotted(f"involvedObject.{f}") for f in ("kind", "name", "namespace", "uid")},
+}
+_NODE_FIELDS = {"spec.unschedulable": dotted("spec.unschedulable", default="false")}
+_RBAC = "rbac.authorization.k8s.io/v1"
+_HOOKS = "admissionregistration.k8s.io/v1"
+
+KINDS = (
+    Kind("v1", "Pod", "pods", PodStrategy, printers.PODS, "po", in_all=True, status=True, fields=_POD_FIELDS),
+    Kind(
+        "v1", "Node", "nodes", strategies.NodeStrategy, printers.NODES, "no",
+        namespaced=False, status=True, fields=_NODE_FIELDS,
+    ),
+    Kind(
+        "v1", "Namespace", "namespaces", strategies.NamespaceStrategy, printers.NAMESPACES, "ns",
+        namespaced=False, status=True, fields=_fields("status.phase"),
+    ),
+    Kind(
+        "v1", "Service", "services", ServiceStrategy, printers.SERVICES, "svc",
+        in_all=True, status=True, fields=_fields("spec.clusterIP", "spec.type"),
+    ),
+    Kind("v1", "ServiceAccount", "serviceaccounts", strategies.AccountStrategy, printers.ACCOUNTS, "sa"),
+    Kind("v1", "Secret", "secrets", strategies.DataStrategy, printers.SECRETS, fields=_fields("type")),
+    Kind("v1", "ConfigMap", "configmaps", strategies.DataStrategy, printers.CONFIG_MAPS, "cm"),
+    Kind(
+        "v1", "PersistentVolumeClaim", "persistentvolumeclaims", strategies.ClaimStrategy, printers.CLAIMS, "pvc",
+        status=True,
+    ),
+    Kind("v1", "Event", "events", EventStrategy, printers.EVENTS, "ev", fields=_EVENT_FIELDS),
+    Kind(
+        "events.k8s.io/v1", "Event", "events", EventStrategy, printers.EVENTS, "ev",
+        fields=_NEW_EVENT_FIELDS, stored_as=GroupResource("", "events"), conversion=EVENTS_V1,
+    ),
+    Kind("coordination.k8s.io/v1", "Lease", "leases", strategies.LeaseStrategy, printers.LEASES),
+    Kind(
+        "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", strategies.AutoscalerStrategy,
+        printers.AUTOSCALERS, "hpa", in_all=True, status=True,
+    ),
+    Kind(
+        "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", strategies.PriorityClassStrategy,
+        printers.PRIORITY_CLASSES, "pc", namespaced=False,
+    ),
+    Kind(_RBAC, "Role", "roles", strategies.RoleStrategy, (printers.CREATED_AT,)),
+    Kind(_RBAC, "RoleBinding", "rolebindings", strategies.RoleStrategy, printers.BINDINGS),
+    Kind(_RBAC, "ClusterRole", "clusterroles", strategies.RoleStrategy, (printers.CREATED_AT,), namespaced=False),
+    Kind(
+        _RBAC, "ClusterRoleBinding", "clusterrolebindings", strategies.RoleStrategy, printers.BINDINGS,
+        namespaced=False,
+    ),
+    Kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", strategies.AccountStrategy, status=True),
+    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", strategies.AccountStrategy),
+    Kind(
+        _HOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", strategies.ConfigurationStrategy,
+        printers.WEBHOOKS, namespaced=False,
+    ),
+    Kind(
+        _HOOKS, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", strategies.ConfigurationStrategy,
+        printers.WEBHOOKS, namespaced=False,
+    ),
+)  # fmt: skip

@@ -1,0 +1,136 @@
+"""The resources a server serves: data about each, and the registry that finds them by path or kind."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from grove_sandbox.apiserver.errors import GroupResource
+
+if TYPE_CHECKING:
+    from grove_sandbox.apiserver.resources.strategy import Strategy
+    from grove_sandbox.apiserver.responses.kubectl_table import Column
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a kind keeps what its scale subresource shows. Paths are dotted, as `.spec.replicas`."""
+
+    spec_replicas: str
+    status_replicas: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """Between a served version and the stored one, where they differ in more than the version's name."""
+
+    to_stored: Callable[[dict[str, Any]], dict[str, Any]]
+    to_served: Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ResourceType:
+    """One resource in one served version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool
+    strategy: "Strategy"
+    singular: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    status: bool = False  # has a status subresource
+    scale: Scale | None = None
+    columns: "tuple[Column, ...]" = ()
+    custom: bool = False
+    conversion: Conversion | None = None
+    stored_as: GroupResource | None = None
+    fields: Mapping[str, Callable[[dict[str, Any]], str]] = field(default_factory=dict)  # field selectors
+    verbs: tuple[str, ...] = ALL_VERBS
+
+    @cached_property
+    def resource(self) -> GroupResource:
+        return GroupResource(self.group, self.plural)
+
+    @cached_property
+    def storage(self) -> GroupResource:
+        return self.stored_as or GroupResource(self.group, self.plural)
+
+    @cached_property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @cached_property
+    def prefix(self) -> bytes:
+        """How the JSON of every object of this type begins; `Stored.tail` follows."""
+        return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
+
+    @property
+    def kind_of_list(self) -> str:
+        return self.list_kind or f"{self.kind}List"
+
+
+class Registry:
+    """Which resources exist just now; custom resources come and go with their definitions."""
+
+    def __init__(self) -> None:
+        self._types: dict[tuple[str, str, str], ResourceType] = {}
+        self._kinds: dict[tuple[str, str], ResourceType] = {}
+        self._stored: dict[GroupResource, ResourceType] = {}
+        self.revision = 0  # changes whenever discovery would answer differently
+
+    def add(self, resource_type: ResourceType) -> None:
+        self._types[resource_type.group, resource_type.version, resource_type.plural] = resource_type
+        self._index()
+
+    def remove(self, group: str, plural: str) -> None:
+        for key in [key for key in self._types if key[0] == group and key[2] == plural]:
+            del self._types[key]
+        self._index()
+
+    def get(self, group: str, version: str, plural: str) -> ResourceType | None:
+        return self._types.get((group, version, plural))
+
+    def __iter__(self) -> Iterator[ResourceType]:
+        return iter(self._types.values())
+
+    def by_kind(self, api_version: str, kind: str) -> ResourceType | None:
+        return self._kinds.get((api_version, kind))
+
+    def served(self, storage: GroupResource) -> ResourceType | None:
+        """Any served version of a stored resource."""
+        return self._stored.get(storage)
+
+    def _index(self) -> None:
+        self.revision += 1
+        self._kinds = {(t.api_version, t.kind): t for t in self}
+        self._stored = {t.storage: t for t in reversed(list(self))}
+
+    def versions(self) -> dict[str, list[str]]:
+        """Groups and their versions, the preferred version first."""
+        groups: dict[str, list[str]] = {}
+        for t in self:
+            versions = groups.setdefault(t.group, [])
+            if t.version not in versions:
+                versions.append(t.version)
+        for versions in groups.values():
+            versions.sort(key=version_priority)
+        return groups
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """Kubernetes' order: GA before beta before alpha, then the higher number first, then by name."""
+    rest = version[1:]
+    for stage, word in ((1, "beta"), (2, "alpha")):
+        major, found, minor = rest.partition(word)
+        if found and major.isdigit() and minor.isdigit():
+            return (stage, -int(major), -int(minor), version)
+    if version.startswith("v") and rest.isdigit():
+        return (0, -int(rest), 0, version)
+    return (3, 0, 0, version)

@@ -1,0 +1,161 @@
+"""Watch: a position in a table's history that moves on as changes come.
+
+The stream yields whole lines, several at a time when it has fallen behind. It ends after
+`timeoutSeconds`, or with an ERROR line when its place in the history has been forgotten.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+
+import orjson
+
+from grove_sandbox.apiserver.errors import (
+    JSON_HEADERS,
+    ApiError,
+    expired,
+    forbidden_field,
+)
+from grove_sandbox.apiserver.responses.encoding import Answer
+from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.storage import Change, Stored
+from grove_sandbox.apiserver.verbs.reads import refusal, too_large, version_number
+from grove_sandbox.apiserver.verbs.selectors import Matcher, matcher
+
+INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
+BOOKMARK_EVERY = 60.0  # seconds
+DEFAULT_TIMEOUT = 2700.0  # seconds; a real server picks one between 30 and 60 minutes
+
+
+class WatchStream:
+    """Implements `grove.runtime.client.transport.Stream`."""
+
+    def __init__(self, call: Call, answer: Answer) -> None:
+        self.status = 200
+        self.headers: Mapping[str, str] = JSON_HEADERS
+        self._call, self._answer = call, answer
+        self._matches = matcher(call.type, call.query)
+        self._table = call.table
+        self._wake = asyncio.Event()
+        self._closed = False
+        self._headers_due = True  # a table names its columns once
+        self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
+        version, self._initial = _start(call)
+        current = call.state.store.version
+        self._position = self._table.end if self._initial else self._table.position_after(version)
+        self._snapshot = list(self._table.scan(call.scope)) if self._initial else []
+        self._snapshot_version = current
+        self._error: ApiError | None = None
+        if not self._initial and version < self._table.compacted:
+            self._error = expired(f"too old resource version: {version} ({self._table.compacted})")
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        timeout = float(self._call.query.get("timeoutSeconds") or 0) or DEFAULT_TIMEOUT
+        deadline = loop.time() + timeout
+        next_bookmark = loop.time() + BOOKMARK_EVERY
+        self._table.subscribe(self._wake)
+        try:
+            if self._initial:
+                first = self._first_lines()
+                if first:
+                    yield first
+            while not self._closed:
+                self._wake.clear()
+                lines = self._next_lines()
+                if lines:
+                    yield lines
+                    continue  # more may have come while the reader was busy
+                if self._closed or self._table.closed:
+                    return
+                until = min(deadline, next_bookmark if self._bookmarks else deadline)
+                try:
+                    async with asyncio.timeout_at(until):
+                        await self._wake.wait()
+                    continue
+                except TimeoutError:
+                    pass
+                lines = self._next_lines()  # of this very moment: no bookmark may overtake them
+                if self._bookmarks and not self._closed:
+                    lines += self._answer.bookmark(self._call.state.store.version, {})
+                if lines:
+                    yield lines
+                if until == deadline:  # not the clock: a timer may fire a rounding error early
+                    return
+                next_bookmark = loop.time() + BOOKMARK_EVERY
+        finally:
+            self._table.unsubscribe(self._wake)
+
+    async def close(self) -> None:
+        self._closed = True
+        self._wake.set()
+
+    def _first_lines(self) -> bytes:
+        lines = [
+            self._line("ADDED", stored)
+            for stored in self._snapshot
+            if self._matches is None or self._matches(stored)
+        ]
+        self._snapshot = []
+        if self._initial == "bookmarked":
+            lines.append(self._answer.bookmark(self._snapshot_version, INITIAL_EVENTS_END))
+        return b"".join(lines)
+
+    def _next_lines(self) -> bytes:
+        table = self._table
+        if self._error is None and self._position < table.first:
+            self._error = expired(f"too old resource version: the history begins at {table.compacted}")
+        if self._error:
+            self._closed = True
+            return orjson.dumps({"type": "ERROR", "object": self._error.status()}) + b"\n"
+        changes = table.since(self._position)
+        self._position = table.end
+        scope, matches = self._call.scope, self._matches
+        lines = []
+        for change in changes:
+            if scope is not None and change.key[0] != scope:
+                continue
+            seen = (change.type, change.now) if matches is None else _seen(change, matches)
+            if seen:
+                lines.append(self._line(*seen))
+        return b"".join(lines)
+
+    def _line(self, kind: str, stored: Stored) -> bytes:
+        headers, self._headers_due = self._headers_due, False
+        return self._answer.event(kind, stored, headers=headers)
+
+
+def _seen(change: Change, matches: Matcher) -> tuple[str, Stored] | None:
+    """A change as seen through a selector: an object can come into view and leave it."""
+    before = change.before is not None and matches(change.before)
+    now = change.type != "DELETED" and matches(change.now)
+    if now:
+        return ("MODIFIED" if before else "ADDED"), change.now
+    if not before or change.before is None:
+        return None
+    if change.type == "DELETED":
+        return "DELETED", change.now
+    # It left the view: a watcher is told the last state it could see, at the version it left.
+    last = change.before.obj
+    meta = {**last["metadata"], "resourceVersion": str(change.version)}
+    return "DELETED", Stored(change.key, {**last, "metadata": meta}, change.version)
+
+
+def _start(call: Call) -> tuple[int, str]:
+    """From which version on, and whether the present state comes first ("", "plain" or "bookmarked")."""
+    query = call.query
+    initial, match = query.get("sendInitialEvents"), query.get("resourceVersionMatch", "")
+    version = version_number(query.get("resourceVersion", ""))
+    if initial is not None and match != "NotOlderThan":
+        detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise refusal(forbidden_field("resourceVersionMatch", detail))
+    if initial is None and match:
+        detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise refusal(forbidden_field("resourceVersionMatch", detail))
+    current = call.state.store.version
+    if initial == "true":
+        if version > current:
+            raise too_large(version, current)
+        return current, "bookmarked" if query.get("allowWatchBookmarks") == "true" else "plain"
+    if not version:
+        return current, "plain" if initial is None else ""
+    return version, ""

@@ -1,0 +1,1 @@
+"""Koordinator: `scheduler` reads PodGroups and the gang annotations of pods."""

@@ -1,0 +1,277 @@
+"""kube-scheduler of 1.36 and 1.37: PodGroups, and in 1.37 trees of CompositePodGroups.
+
+Read from a pod: `spec.schedulingGroup.podGroupName`. Read from the API: PodGroups and CompositePodGroups; never a
+Workload.
+
+- A pod whose PodGroup, or an ancestor of it, is missing waits without a word. So does a group of which too few
+  pods exist.
+- 1.36: each PodGroup is tried for itself with those of its pods that have no gate.
+- 1.37: the whole tree is one unit. One gated pod anywhere in it holds back the tree; each pod must have the
+  priority of the root; a tree binds all of its satisfied leaves or nothing.
+
+Not simulated: preemption, claims of groups, preferred affinity.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+
+from grove_sandbox.schedulers.gangs import Domain, Gang, Outcome, place
+from grove_sandbox.schedulers.objects import Json, Pod, Thing
+from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
+from grove_sandbox.schedulers.snapshot import Cluster, label_domains
+
+_GROUP = "scheduling.k8s.io"
+_MAX_DEPTH = 4
+
+
+@dataclass(frozen=True)
+class Release:
+    """What differs between the versions."""
+
+    pod_groups: Resource
+    composites: Resource | None
+    condition: str
+    tree_is_unit: bool
+
+
+V1_36 = Release(Resource(_GROUP, "v1alpha2", "podgroups", "PodGroup"), None, "PodGroupScheduled", False)
+V1_37_FLAT = Release(
+    Resource(_GROUP, "v1beta1", "podgroups", "PodGroup"), None, "PodGroupInitiallyScheduled", True
+)
+V1_37 = Release(
+    V1_37_FLAT.pod_groups,
+    Resource(_GROUP, "v1alpha3", "compositepodgroups", "CompositePodGroup"),
+    "PodGroupInitiallyScheduled",
+    True,
+)
+
+
+class KubeScheduler:
+    bootstrap: Sequence[tuple[ResourceType, Json]] = ()
+
+    def __init__(self, release: Release, scheduler_name: str = "default-scheduler") -> None:
+        self.scheduler_name = scheduler_name
+        self._release = release
+        self.reads: Sequence[ResourceType] = [
+            kind for kind in (release.pod_groups, release.composites) if kind is not None
+        ]
+
+    def round(self, view: View) -> Round:
+        result = Round()
+        cluster = view.cluster()
+        pods = view.live(self.scheduler_name)
+        alone = [pod for pod in view.waiting(pods) if not _link(pod)]
+        trees = self._trees(view)
+        units: list[tuple[int, str, str, Pod | _Tree]] = [
+            (-pod.spec.priority, pod.metadata.creation_timestamp or "", str(pod.key), pod) for pod in alone
+        ]
+        units += [
+            (-t.rank(self._release), t.since, t.root.name, t) for t in trees if t.is_ready(self._release)
+        ]
+        for _, _, _, unit in sorted(units, key=lambda u: u[:3]):
+            if isinstance(unit, Pod):
+                place_alone(cluster, unit, result)
+            else:
+                self._schedule(cluster, unit, result)
+        return result
+
+    def _trees(self, view: View) -> list["_Tree"]:
+        composites = view.of("compositepodgroups") if self._release.composites else {}
+        groups = view.of("podgroups")
+        children = _children([*composites.values(), *groups.values()])
+        trees: dict[ObjectKey, _Tree] = {}
+        for pod in (p for p in view.pods if not p.finished and _link(p)):
+            group = groups.get(ObjectKey(pod.metadata.namespace or "", _link(pod)))
+            root = _root(group, composites) if group else None
+            if group is None or root is None:
+                continue
+            if root.key not in trees:
+                trees[root.key] = _Tree(root, view, groups, children)
+            trees[root.key].members.setdefault(group.name, []).append(pod)
+        return [
+            tree
+            for tree in trees.values()
+            if any(pod.spec.scheduler_name == self.scheduler_name for pod in tree.waiting())
+        ]
+
+    def _schedule(self, cluster: Cluster, tree: "_Tree", result: Round) -> None:
+        pods = tree.waiting()
+        error = tree.error(self.scheduler_name, check_priority=self._release.tree_is_unit)
+        if error:
+            result.unschedulable(pods, error, "SchedulerError")
+            self._report(tree, result, dict.fromkeys(tree.members, ("False", "SchedulerError", error)))
+            return
+        outcome = place(cluster, tree.gang(tree.root, cluster))
+        leaves = _leaf_outcomes(tree.root.name, outcome)
+        if outcome.ok:
+            result.bind(outcome)
+            placed = {pod.uid for pod, _ in outcome.placement}
+            for pod in pods:
+                if pod.uid not in placed:
+                    result.unschedulable([pod], cluster.explain(pod))
+        else:
+            result.unschedulable(pods, outcome.failure)
+        self._report(
+            tree,
+            result,
+            {
+                name: ("True", "Scheduled", "All required pods have been successfully scheduled")
+                if outcome.ok and leaf.ok
+                else ("False", "Unschedulable", leaf.failure or outcome.failure)
+                for name, leaf in ((name, leaves.get(name, outcome)) for name in tree.members)
+            },
+        )
+
+    def _report(self, tree: "_Tree", result: Round, states: dict[str, tuple[str, str, str]]) -> None:
+        """The condition of each PodGroup; once True it stays so."""
+        for name, (status, reason, message) in states.items():
+            group = tree.groups[ObjectKey(tree.namespace, name)]
+            known: list[Json] = group.status.get("conditions") or []
+            others = [c for c in known if c["type"] != self._release.condition]
+            now: Json = next((c for c in known if c["type"] == self._release.condition), {})
+            if now.get("status") == "True":
+                continue
+            since = now["lastTransitionTime"] if now.get("status") == status else tree.view.now_text
+            condition = {
+                "type": self._release.condition,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": since,
+            }
+            result.statuses.append(
+                StatusWrite(self._release.pod_groups, group.key, {"conditions": [*others, condition]})
+            )
+
+
+class _Tree:
+    """A PodGroup that has no parent, or a CompositePodGroup with all below it, and their pods by leaf."""
+
+    def __init__(
+        self,
+        root: Thing,
+        view: View,
+        groups: dict[ObjectKey, Thing],
+        children: dict[ObjectKey, list[Thing]],
+    ) -> None:
+        self.root = root
+        self.view = view
+        self.groups = groups
+        self.members: dict[str, list[Pod]] = {}
+        self._all_children = children
+
+    @property
+    def namespace(self) -> str:
+        return self.root.metadata.namespace or ""
+
+    @property
+    def priority(self) -> int:
+        return int(self.root.spec.get("priority") or 0)
+
+    def rank(self, release: Release) -> int:
+        """In 1.36 a group comes up with the first of its pods; in 1.37 the root has a priority of its own."""
+        return self.priority if release.tree_is_unit else self.waiting()[0].spec.priority
+
+    @property
+    def since(self) -> str:
+        return min(pod.metadata.creation_timestamp or "" for pod in self.waiting())
+
+    def waiting(self) -> list[Pod]:
+        return by_priority(self.view.waiting([pod for pods in self.members.values() for pod in pods]))
+
+    def is_ready(self, release: Release) -> bool:
+        """Enough pods exist; in 1.37 also: none that is still to be placed has a gate."""
+        queued = [p for pods in self.members.values() for p in pods if not self.view.node_of(p)]
+        if release.tree_is_unit and any(pod.gated for pod in queued):
+            return False
+        return self._has_quorum(self.root)
+
+    def _has_quorum(self, thing: Thing) -> bool:
+        if thing.key in self.groups and thing.name in self.members:
+            return len(self.members[thing.name]) >= _minimum(thing)
+        ready = sum(self._has_quorum(child) for child in self._children(thing))
+        return ready >= _minimum(thing)
+
+    def error(self, scheduler_name: str, *, check_priority: bool) -> str:
+        for pod in (pod for pods in self.members.values() for pod in pods):
+            if pod.spec.scheduler_name != scheduler_name:
+                return f"pod {pod.key} of the group has another scheduler: {pod.spec.scheduler_name}"
+            if check_priority and pod.spec.priority != self.priority:
+                return (
+                    f"pod {pod.key} has priority {pod.spec.priority}, "
+                    f"but its root group {self.root.name} has {self.priority}"
+                )
+        return ""
+
+    def gang(self, thing: Thing, cluster: Cluster) -> Gang:
+        children = self._children(thing)
+        pods = self._pods_below(thing)
+        present = [self.view.node_of(pod) for pod in pods if self.view.node_of(pod)]
+        return Gang(
+            thing.name,
+            _minimum(thing),
+            pods=[] if children else by_priority(self.view.waiting(pods)),
+            present=len(present),
+            children=[self.gang(child, cluster) for child in children],
+            domains=_domains(thing, cluster, present),
+        )
+
+    def _children(self, thing: Thing) -> list[Thing]:
+        return [] if thing.key in self.groups else self._all_children.get(thing.key, [])
+
+    def _pods_below(self, thing: Thing) -> list[Pod]:
+        if thing.key in self.groups:
+            return self.members.get(thing.name, [])
+        return [pod for child in self._children(thing) for pod in self._pods_below(child)]
+
+
+def _link(pod: Pod) -> str:
+    return str(pod.spec.scheduling_group.get("podGroupName") or "")
+
+
+def _parent(thing: Thing) -> str:
+    return str(thing.spec.get("parentCompositePodGroupName") or "")
+
+
+def _children(things: Sequence[Thing]) -> dict[ObjectKey, list[Thing]]:
+    """By parent, in the order in which they are tried."""
+    found: dict[ObjectKey, list[Thing]] = {}
+    for thing in sorted(things, key=lambda t: (t.metadata.creation_timestamp or "", t.name)):
+        if parent := _parent(thing):
+            found.setdefault(ObjectKey(thing.metadata.namespace or "", parent), []).append(thing)
+    return found
+
+
+def _root(group: Thing, composites: dict[ObjectKey, Thing]) -> Thing | None:
+    """The top of the group's tree; None while an ancestor is missing, or if they run in a circle."""
+    thing: Thing | None = group
+    for _ in range(_MAX_DEPTH):
+        if thing is None or not _parent(thing):
+            return thing
+        thing = composites.get(ObjectKey(thing.metadata.namespace or "", _parent(thing)))
+    return None
+
+
+def _minimum(thing: Thing) -> int:
+    gang = (thing.spec.get("schedulingPolicy") or {}).get("gang")
+    if not gang:
+        return 1
+    return int(gang.get("minCount") or gang.get("minGroupCount") or 1)
+
+
+def _domains(thing: Thing, cluster: Cluster, present: list[str]) -> list[Domain] | None:
+    topology = (thing.spec.get("schedulingConstraints") or {}).get("topology") or []
+    if not topology:
+        return None
+    return label_domains(cluster.nodes, [topology[0]["key"]], present)
+
+
+def _leaf_outcomes(name: str, outcome: Outcome) -> dict[str, Outcome]:
+    if not outcome.parts:
+        return {name: outcome}
+    found: dict[str, Outcome] = {}
+    for part_name, part in outcome.parts.items():
+        found |= _leaf_outcomes(part_name, part)
+    return found

@@ -1,0 +1,147 @@
+"""kube-scheduler of 1.35: a Workload lists pod groups, and pods wait at Permit until enough of them have a place.
+
+Read from a pod: `spec.workloadRef` (name, podGroup, podGroupReplicaKey). Read from the API: Workloads.
+
+Pods are placed one by one. A placed pod of a gang that is not complete holds its place, at most five minutes from
+the first of them, and shows it as `status.nominatedNodeName`; then all give up together. So two half gangs can
+block each other until then, as in the real one. Gated pods count as existing but are never placed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+
+from grove_sandbox.schedulers.objects import Json, Pod
+from grove_sandbox.schedulers.policy import Round, View, by_priority, place_alone
+from grove_sandbox.schedulers.snapshot import Cluster
+
+WORKLOADS = Resource("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
+_PERMIT = timedelta(minutes=5)
+
+_Key = tuple[str, str, str, str]
+
+
+@dataclass
+class _Waiters:
+    """The pods of a gang that hold a place, until when; or that gave up, and until what changes."""
+
+    nodes: dict[str, str] = field(default_factory=dict)
+    deadline: datetime | None = None
+    gave_up_with: frozenset[str] = frozenset()
+    flush_at: datetime | None = None
+
+
+class KubeScheduler135:
+    reads: Sequence[ResourceType] = (WORKLOADS,)
+    bootstrap: Sequence[tuple[ResourceType, Json]] = ()
+
+    def __init__(self, scheduler_name: str = "default-scheduler") -> None:
+        self.scheduler_name = scheduler_name
+        self._waiters: dict[_Key, _Waiters] = {}
+
+    def round(self, view: View) -> Round:
+        result = Round()
+        cluster = view.cluster()
+        workloads = view.of("workloads")
+        gangs: dict[_Key, list[Pod]] = {}
+        for pod in view.live(self.scheduler_name):
+            if pod.spec.workload_ref:
+                gangs.setdefault(_key(pod), []).append(pod)
+        self._waiters = {key: self._waiters.get(key, _Waiters()) for key in gangs}
+        for key, pods in gangs.items():
+            self._keep_places(cluster, key, pods, view, result)
+        for pod in by_priority(view.waiting(view.live(self.scheduler_name))):
+            if not pod.spec.workload_ref:
+                place_alone(cluster, pod, result)
+                continue
+            key = _key(pod)
+            workload = workloads.get(ObjectKey(key[0], key[1]))
+            minimum = _minimum(workload.spec if workload else {}, key[2])
+            if minimum is None or len(gangs[key]) < minimum or self._gave_up(key, gangs[key], view.now):
+                continue
+            if pod.uid not in self._waiters[key].nodes:
+                self._reserve(cluster, pod, view, result)
+            self._release_if_complete(minimum, gangs[key], view, result)
+        held = {uid: node for waiters in self._waiters.values() for uid, node in waiters.nodes.items()}
+        result.nominations = [
+            (pod, held.get(pod.uid, "")) for pods in gangs.values() for pod in view.waiting(pods)
+        ]
+        return result
+
+    def _keep_places(self, cluster: Cluster, key: _Key, pods: list[Pod], view: View, result: Round) -> None:
+        """What was held before is held on, unless its time is up."""
+        waiters = self._waiters[key]
+        pending = {pod.uid: pod for pod in view.waiting(pods)}
+        waiters.nodes = {
+            uid: node for uid, node in waiters.nodes.items() if uid in pending and node in cluster.places
+        }
+        if not waiters.nodes:
+            waiters.deadline = None
+        if waiters.deadline is not None and view.now >= waiters.deadline:
+            held = [pending[uid] for uid in waiters.nodes]
+            result.unschedulable(held, "pod group did not become complete within 5m0s at Permit")
+            waiters.gave_up_with = frozenset(pod.uid for pod in pods)
+            waiters.flush_at = view.now + _PERMIT
+            waiters.nodes, waiters.deadline = {}, None
+        for uid, node in waiters.nodes.items():
+            cluster.assume(pending[uid], node)
+        until = waiters.deadline or waiters.flush_at
+        if until is not None and until > view.now:
+            result.wake((until - view.now).total_seconds())
+
+    def _gave_up(self, key: _Key, pods: list[Pod], now: datetime) -> bool:
+        """After a time-out the gang is tried again when a member came or went, or after five minutes."""
+        waiters = self._waiters[key]
+        if waiters.flush_at is None:
+            return False
+        if now >= waiters.flush_at or waiters.gave_up_with != frozenset(pod.uid for pod in pods):
+            waiters.flush_at = None
+            return False
+        return True
+
+    def _reserve(self, cluster: Cluster, pod: Pod, view: View, result: Round) -> None:
+        node = cluster.find(pod)
+        if node is None:
+            result.unschedulable([pod], cluster.explain(pod))
+            return
+        cluster.assume(pod, node)
+        waiters = self._waiters[_key(pod)]
+        waiters.nodes[pod.uid] = node
+        if waiters.deadline is None:
+            waiters.deadline = view.now + _PERMIT
+            result.wake(_PERMIT.total_seconds())
+
+    def _release_if_complete(self, minimum: int, pods: list[Pod], view: View, result: Round) -> None:
+        waiters = self._waiters[_key(pods[0])]
+        released = {pod.uid for pod, _ in result.bindings}
+        bound = sum(1 for pod in pods if view.node_of(pod) or pod.uid in released)
+        if waiters.nodes and bound + len(waiters.nodes) >= minimum:
+            result.bindings += [(pod, waiters.nodes[pod.uid]) for pod in pods if pod.uid in waiters.nodes]
+            waiters.nodes, waiters.deadline = {}, None
+
+
+class KubeScheduler134(KubeScheduler135):
+    """The one before: it knows no Workloads, and its API server drops the links to them."""
+
+    reads: Sequence[ResourceType] = ()
+
+
+def _key(pod: Pod) -> _Key:
+    ref = pod.spec.workload_ref
+    return (
+        pod.metadata.namespace or "",
+        str(ref.get("name", "")),
+        str(ref.get("podGroup", "")),
+        str(ref.get("podGroupReplicaKey", "")),
+    )
+
+
+def _minimum(workload: Json, pod_group: str) -> int | None:
+    """None while there is no such workload, or no such group in it."""
+    for group in workload.get("podGroups") or ():
+        if group.get("name") == pod_group:
+            gang = (group.get("policy") or {}).get("gang")
+            return int(gang["minCount"]) if gang else 0
+    return None

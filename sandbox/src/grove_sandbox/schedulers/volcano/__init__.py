@@ -1,0 +1,1 @@
+"""Volcano: `scheduler` runs a round, `job` is one PodGroup, `hypernodes` the network topology."""

@@ -1,0 +1,99 @@
+"""Volcano: a PodGroup with a minimum, minimums per task, subgroups, and domains from HyperNodes.
+
+Read from a pod: annotation `scheduling.k8s.io/group-name` (not its twin `scheduling.volcano.sh/group-name`), label or
+annotation `volcano.sh/task-spec`, and the labels that the PodGroup's `subGroupPolicy` names. Read from the API:
+PodGroups, Queues, HyperNodes, PriorityClasses.
+
+- A pod without the annotation, or whose PodGroup does not exist or names an unknown or closed queue, is not noticed.
+- Gated pods exist, and count as such, but are not placed.
+- Pods that request nothing are no part of the gang's deal: they count as ready and are placed one by one.
+- A topology that names a tier no HyperNode has is silently not enforced.
+
+The queues' controller is played too: it opens new queues. Not simulated: preempt, reclaim, shares between queues.
+"""
+
+from collections.abc import Sequence
+
+from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+
+from grove_sandbox.schedulers.gangs import place
+from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, Thing
+from grove_sandbox.schedulers.policy import Round, StatusWrite, View, place_alone
+from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.volcano.hypernodes import HYPER_NODES, HyperNodes
+from grove_sandbox.schedulers.volcano.job import POD_GROUPS, Job
+
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+
+_LINK = "scheduling.k8s.io/group-name"
+
+
+def _queue(name: str) -> Json:
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"weight": 1},
+    }
+
+
+class VolcanoScheduler:
+    reads: Sequence[ResourceType] = (POD_GROUPS, QUEUES, HYPER_NODES, PRIORITY_CLASSES)
+    bootstrap: Sequence[tuple[ResourceType, Json]] = ((QUEUES, _queue("root")), (QUEUES, _queue("default")))
+
+    def __init__(self, scheduler_name: str = "volcano") -> None:
+        self.scheduler_name = scheduler_name
+
+    def round(self, view: View) -> Round:
+        result = Round()
+        cluster = view.cluster()
+        queues = {queue.name: queue for queue in view.things.get("queues", ())}
+        for queue in queues.values():
+            if not queue.status.get("state"):
+                result.statuses.append(StatusWrite(QUEUES, queue.key, {"state": "Open"}))
+        jobs = self._jobs(view, queues)
+        hyper_nodes = HyperNodes(view.things.get("hypernodes", ()), cluster.nodes)
+        for job in sorted(jobs, key=Job.order):
+            job.enqueue(cluster)
+            if job.phase != "Pending" and job.pending() and not job.invalid():
+                self._allocate(cluster, job, hyper_nodes, result)
+        for job in jobs:
+            for pod in job.without_requests():
+                place_alone(cluster, pod, result)
+            job.report(result)
+        return result
+
+    def _jobs(self, view: View, queues: dict[str, Thing]) -> list[Job]:
+        jobs: dict[ObjectKey, Job] = {}
+        for key, group in view.of("podgroups").items():
+            queue = queues.get(group.spec.get("queue") or "default")
+            if queue is not None and queue.status.get("state") == "Open":
+                jobs[key] = Job(group, view)
+        for pod in view.pods:
+            if pod.spec.scheduler_name == self.scheduler_name:
+                job = jobs.get(
+                    ObjectKey(pod.metadata.namespace or "", pod.metadata.annotations.get(_LINK, ""))
+                )
+                if job is not None:
+                    job.pods.append(pod)
+        return list(jobs.values())
+
+    def _allocate(self, cluster: Cluster, job: Job, hyper_nodes: HyperNodes, result: Round) -> None:
+        if job.wants_topology() and hyper_nodes.broken:
+            job.failure = hyper_nodes.broken
+            return
+        outcome = place(cluster, job.gang(cluster, hyper_nodes))
+        if not outcome.ok:
+            job.failure = outcome.failure
+            for pod in job.pending():
+                fits = cluster.find(pod) is not None
+                reason = "Schedulable" if fits else "Unschedulable"
+                result.unschedulable([pod], job.unschedulable_text(), reason)
+            return
+        job.place(outcome.placement)
+        result.bind(outcome)
+        for pod in job.pending():
+            if pod.uid not in job.placed and place_alone(
+                cluster, pod, result, job.domain_for(pod, hyper_nodes, cluster)
+            ):
+                job.place([result.bindings[-1]])

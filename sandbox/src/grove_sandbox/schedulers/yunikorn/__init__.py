@@ -1,0 +1,1 @@
+"""YuniKorn: `scheduler` reads labels and annotations of pods, no objects of its own."""

@@ -1,0 +1,251 @@
+"""YuniKorn: no object at all, only labels and annotations on pods.
+
+Read from a pod: the application id (label or annotation `yunikorn.apache.org/app-id`, label `applicationId`), and from
+annotations the task group of the pod, the task groups of the application and the policy parameters; the last two
+only from the first pod without a gate, for good.
+
+The real one creates placeholder pods and later replaces them. Here a placeholder is a reservation in the memory of
+the scheduler: it holds the room of `minResource` on a node and obeys the node selector and tolerations of its
+task group. The rest is the same: all placeholders first, one by one, holding what they have; the pods take their places
+when the last is found; a time-out ends in ordinary scheduling (Soft) or failed pods (Hard). An application that
+failed schedules nothing more; one without pods is forgotten after 30 seconds.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+from grove.runtime.client.objects import ObjectMeta, ResourceType
+
+from grove_sandbox.schedulers.objects import PODS, Json, Pod, PodSpec
+from grove_sandbox.schedulers.policy import Note, Round, View, by_priority, place_alone
+from grove_sandbox.schedulers.snapshot import Cluster
+
+_PREFIX = "yunikorn.apache.org/"
+_DEFAULT_TIMEOUT = 900
+_FORGOTTEN_AFTER = timedelta(seconds=30)
+
+
+class YuniKornScheduler:
+    reads: Sequence[ResourceType] = ()
+    bootstrap: Sequence[tuple[ResourceType, Json]] = ()
+
+    def __init__(self, scheduler_name: str = "yunikorn") -> None:
+        self.scheduler_name = scheduler_name
+        self._applications: dict[str, _Application] = {}
+
+    def round(self, view: View) -> Round:
+        result = Round()
+        cluster = view.cluster()
+        members: dict[str, list[Pod]] = {}
+        for pod in (p for p in view.pods if p.spec.scheduler_name == self.scheduler_name):
+            members.setdefault(application_id(pod), []).append(pod)
+        self._forget(members, view, result)
+        for name, pods in members.items():
+            first = next(iter(view.waiting(by_age([p for p in pods if not p.finished]))), None)
+            if name not in self._applications and (first or any(view.node_of(p) for p in pods)):
+                self._applications[name] = _submit(name, pods, first, view, result)
+        ordered = sorted(self._applications.values(), key=lambda app: (app.submitted, app.name))
+        for app in ordered:
+            app.hold(cluster)
+        for app in ordered:
+            self._schedule(cluster, app, members.get(app.name, []), view, result)
+        return result
+
+    def _forget(self, members: dict[str, list[Pod]], view: View, result: Round) -> None:
+        for app in list(self._applications.values()):
+            if any(not pod.finished for pod in members.get(app.name, ())):
+                app.empty_since = None
+            elif app.state == "Failed" and not members.get(app.name):
+                del self._applications[app.name]
+            elif app.state != "Failed":
+                app.empty_since = app.empty_since or view.now
+                app.placeholders.clear()
+                left = app.empty_since + _FORGOTTEN_AFTER - view.now
+                if left <= timedelta(0):
+                    del self._applications[app.name]
+                else:
+                    result.wake(left.total_seconds())
+
+    def _schedule(
+        self, cluster: Cluster, app: "_Application", pods: list[Pod], view: View, result: Round
+    ) -> None:
+        waiting = by_priority(view.waiting([pod for pod in pods if not pod.finished]))
+        if app.state == "Reserving":
+            app.reserve(cluster, view.now)
+            app.check_time(cluster, waiting, view, result)
+        if app.state == "Running":
+            for pod in waiting:
+                _replace_or_place(cluster, app, pod, result)
+            app.release_unused(cluster, view, result)
+
+
+@dataclass
+class _Placeholder:
+    task_group: str
+    pod: Pod
+    node: str = ""
+
+
+@dataclass
+class _Application:
+    name: str
+    state: str
+    submitted: datetime
+    hard: bool = False
+    timeout: timedelta = timedelta(0)
+    placeholders: list[_Placeholder] = field(default_factory=list)
+    deadline: datetime | None = None
+    empty_since: datetime | None = None
+
+    def hold(self, cluster: Cluster) -> None:
+        """What was reserved in earlier rounds is taken in this one, too."""
+        for placeholder in self.placeholders:
+            if placeholder.node in cluster.places:
+                cluster.assume(placeholder.pod, placeholder.node)
+            else:
+                placeholder.node = ""
+
+    def reserve(self, cluster: Cluster, now: datetime) -> None:
+        for placeholder in self.placeholders:
+            if not placeholder.node:
+                placeholder.node = cluster.find(placeholder.pod) or ""
+                if placeholder.node:
+                    cluster.assume(placeholder.pod, placeholder.node)
+                    self.deadline = self.deadline or now + self.timeout
+        if all(placeholder.node for placeholder in self.placeholders):
+            self.state = "Running"
+
+    def check_time(self, cluster: Cluster, waiting: list[Pod], view: View, result: Round) -> None:
+        """The clock runs from the first reservation. Without any the application waits for ever."""
+        if self.state != "Reserving" or self.deadline is None:
+            return
+        if view.now < self.deadline:
+            result.wake((self.deadline - view.now).total_seconds())
+            return
+        for placeholder in self.placeholders:
+            if placeholder.node:
+                _vacate(cluster, placeholder)
+        self.placeholders.clear()
+        if self.hard:
+            self.state = "Failed"
+            text = "placeholders of the application were not all allocated in time"
+            result.failed += [(pod, "ResourceReservationTimeout", text) for pod in waiting]
+        else:
+            self.state = "Running"
+
+    def release_unused(self, cluster: Cluster, view: View, result: Round) -> None:
+        if not self.placeholders or self.deadline is None:
+            return
+        if view.now >= self.deadline:
+            for placeholder in self.placeholders:
+                _vacate(cluster, placeholder)
+            self.placeholders.clear()
+        else:
+            result.wake((self.deadline - view.now).total_seconds())
+
+
+def application_id(pod: Pod) -> str:
+    labels, annotations = pod.metadata.labels, pod.metadata.annotations
+    return (
+        labels.get(f"{_PREFIX}app-id")
+        or annotations.get(f"{_PREFIX}app-id")
+        or labels.get("applicationId")
+        or labels.get("spark-app-selector")
+        or f"yunikorn-{pod.metadata.namespace}-autogen"
+    )
+
+
+def by_age(pods: Sequence[Pod]) -> list[Pod]:
+    return sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key))
+
+
+def _submit(name: str, pods: list[Pod], first: Pod | None, view: View, result: Round) -> _Application:
+    """A new application. One that has pods on nodes already is from before a restart, and runs."""
+    app = _Application(name, "Running", view.now)
+    if first is None or any(view.node_of(pod) for pod in pods):
+        return app
+    groups = _task_groups(first, result)
+    if not groups:
+        return app
+    parameters = dict(
+        item.split("=", 1)
+        for item in first.metadata.annotations.get(f"{_PREFIX}schedulingPolicyParameters", "").split()
+        if "=" in item
+    )
+    app.hard = parameters.get("gangSchedulingStyle") == "Hard"
+    seconds = parameters.get("placeholderTimeoutInSeconds", "")
+    wanted = timedelta(seconds=int(seconds) if seconds.isdigit() and int(seconds) else _DEFAULT_TIMEOUT)
+    created = datetime.fromisoformat(first.metadata.creation_timestamp or view.now_text)
+    # Time that the first pod spent behind its gate is lost.
+    app.timeout = max(created + wanted - view.now, timedelta(milliseconds=1))
+    app.state = "Reserving"
+    app.placeholders = [
+        _Placeholder(group["name"], _placeholder_pod(first, name, group, number))
+        for group in groups
+        for number in range(group["minMember"])
+    ]
+    return app
+
+
+def _task_groups(first: Pod, result: Round) -> list[Json]:
+    """None if there is no valid list: then the pods are scheduled as if there were no gang, and an event says so."""
+    text = first.metadata.annotations.get(f"{_PREFIX}task-groups", "")
+    if not text:
+        return []
+    try:
+        groups = json.loads(text)
+        names = [group["name"] for group in groups]
+        sound = len(set(names)) == len(names) and all(
+            group["minMember"] > 0 and isinstance(group["minResource"], dict) for group in groups
+        )
+    except (ValueError, KeyError, TypeError):
+        sound = False
+    if not sound:
+        result.notes.append(
+            Note(
+                PODS,
+                first.key,
+                "TaskGroupsError",
+                "unable to get taskGroups from pod annotation",
+                warning=True,
+            )
+        )
+        return []
+    return list(groups)
+
+
+def _placeholder_pod(first: Pod, app: str, group: Json, number: int) -> Pod:
+    shape = {k: group[k] for k in ("nodeSelector", "tolerations", "affinity") if group.get(k)}
+    shape["containers"] = [{"resources": {"requests": group["minResource"]}}]
+    spec = msgspec.convert(shape, PodSpec)
+    name = f"tg-{app[:28]}-{group['name'][:20]}-{number}"
+    meta = ObjectMeta(
+        name=name,
+        namespace=first.metadata.namespace,
+        uid=f"{first.uid}/{group['name']}/{number}",
+        labels={**(group.get("labels") or {}), f"{_PREFIX}app-id": app},
+    )
+    return Pod(meta, spec)
+
+
+def _replace_or_place(cluster: Cluster, app: _Application, pod: Pod, result: Round) -> None:
+    """A pod of a task group takes the place of one of its placeholders; any other is placed alone."""
+    group = pod.metadata.annotations.get(f"{_PREFIX}task-group-name", "")
+    for placeholder in [p for p in app.placeholders if p.task_group == group]:
+        app.placeholders.remove(placeholder)
+        _vacate(cluster, placeholder)
+        need, held = cluster.need(pod), cluster.need(placeholder.pod)
+        if any(amount > held.get(name, 0) for name, amount in need.items()):
+            continue  # larger than its placeholder: incompatible, the place is given up
+        if cluster.obstacle(pod, cluster.places[placeholder.node]) is None:
+            cluster.assume(pod, placeholder.node)
+            result.bindings.append((pod, placeholder.node))
+            return
+    place_alone(cluster, pod, result)
+
+
+def _vacate(cluster: Cluster, placeholder: _Placeholder) -> None:
+    cluster.remove(placeholder.pod, placeholder.node)
