@@ -37,8 +37,8 @@ from grove.plan.objects.claims import (
 from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
 from grove.plan.objects.metadata import Json
 from grove.plan.objects.mnnvl import compute_domains
-from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.objects.pods import PodTemplate
+from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.plan.objects.pods import PodBuilder
 from grove.plan.objects.services import headless_service
 
 R = TypeVar("R", bound=Resource)
@@ -139,14 +139,10 @@ class _Renderer:
         gang = next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
         group = next(g for g in gang.spec.pod_groups if g.name == clique.metadata.name)
 
-        def made(draft: PodDraft) -> PodTemplate:
-            return PodTemplate(self.layout, clique, gang, draft, init_image=self.init_image)
-
-        required, apart = made(self.scheduling.draft(gang, group)), self.scheduling.surplus(gang, group)
-        surplus = made(apart) if apart is not None else required
+        drafts = GroupDrafts(self.scheduling.draft(gang, group), self.scheduling.surplus(gang, group))
+        builder = PodBuilder(self.layout, clique, gang, drafts, init_image=self.init_image)
         for p in range(clique.spec.replicas):
-            pod: Json = msgspec.json.decode((required if p < group.min_replicas else surplus).body(p))
-            pod["metadata"] = {"name": _pod_name(clique, p), **pod["metadata"]}
+            pod: Json = msgspec.json.decode(builder.body(p, _pod_name(clique, p)))
             yield pod
 
 

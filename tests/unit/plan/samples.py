@@ -10,8 +10,8 @@ from grove.api.serialization.model import replace
 from grove.plan.gangs.membership import GangSettings, gangs_of_replica
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
-from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.objects.pods import PodTemplate
+from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.plan.objects.pods import PodBuilder
 from grove.plan.render import Scheduling
 from tests.unit.api.sets import pcs
 
@@ -66,13 +66,11 @@ def gang_of(found: SetLayout, clique: PodClique) -> PodGang:
 
 
 def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> Json:
-    """A pod as it would be posted."""
-    made: Json = msgspec.json.decode(
-        PodTemplate(found, clique, gang_of(found, clique), draft(**changes), init_image=INIT_IMAGE).body(
-            index
-        )
-    )
-    return made
+    """A pod as it would be posted. `changes` are those of its draft."""
+    drafts = GroupDrafts(draft(**changes))
+    builder = PodBuilder(found, clique, gang_of(found, clique), drafts, init_image=INIT_IMAGE)
+    built: Json = msgspec.json.decode(builder.body(index, f"{clique.metadata.name}-abcde"))
+    return built
 
 
 def scheduling(found: SetLayout) -> Scheduling:

@@ -6,7 +6,7 @@ gets a name of ours, so that a create whose answer was lost is recognised instea
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -34,8 +34,7 @@ from grove.plan.layout.clique_position import CliquePosition, find_position
 from grove.plan.layout.set_layout import SetLayout, owner_reference
 from grove.plan.objects.claims import clique_claims
 from grove.plan.objects.pod_counts import PodPlan, plan_pods, pod_index
-from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.objects.pods import PodTemplate, labels_in_common
+from grove.plan.objects.pods import PodBuilder, labels_in_common
 from grove.plan.status.clique_status import clique_status
 from grove.plan.status.pod_state import is_present, is_terminating
 from grove.runtime.client.errors import AlreadyExists, ApiError, Forbidden, Hindrance, Invalid, NotFound
@@ -54,6 +53,7 @@ from grove.schedulers.backend import (
     dialect_of,
     faculty,
 )
+from grove.schedulers.pod_drafts import draft_pods
 
 log = structlog.get_logger(__name__)
 
@@ -284,17 +284,16 @@ class CliqueController:
         indices: Sequence[int],
     ) -> list[tuple[str, Exception]]:
         try:
-            template = self._template(clique, layout, gang, group, backend)
+            drafts = draft_pods(backend, gang, group, label(gang, labels.SCHEDULER_NAME))
         except Refusal as e:
             return [("ERR_BUILD_POD_RESOURCE", RefusedPodsError(str(e)))]
+        builder = PodBuilder(layout, clique, gang, drafts, init_image=self._init_image)
         namespace = clique.metadata.namespace or ""
 
         async def create(index: int) -> None:
             name = f"{clique.metadata.name}-{''.join(self._chance.choices(_SUFFIX, k=5))}"
             try:
-                await self._informers.pods.objects.create(
-                    namespace, _named(template(index).body(index), name)
-                )
+                await self._informers.pods.objects.create(namespace, builder.body(index, name))
             except (Invalid, Forbidden) as e:
                 raise _of_any_pod(e, clique, name) from e
             except AlreadyExists:
@@ -407,23 +406,6 @@ class CliqueController:
         finalizers = clique.metadata.finalizers
         await remove_finalizer(self._informers.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
 
-    def _template(
-        self, clique: PodClique, layout: SetLayout, gang: PodGang, group: PodGroup, backend: Backend
-    ) -> Callable[[int], PodTemplate]:
-        """The template of the pod with an index. Raises Refusal."""
-
-        def made(prepare: Callable[[PodGang, PodGroup, PodDraft], None]) -> PodTemplate:
-            draft = PodDraft(scheduler_name=label(gang, labels.SCHEDULER_NAME), gate=backend.gate)
-            prepare(gang, group, draft)
-            return PodTemplate(layout, clique, gang, draft, init_image=self._init_image)
-
-        required = made(backend.prepare_pod)
-        splitting = faculty(backend, Splits)
-        if splitting is None or not splitting.splits(gang, group):
-            return lambda index: required
-        surplus = made(splitting.prepare_surplus)
-        return lambda index: required if index < group.min_replicas else surplus
-
     def _in_dialect(self, gang: PodGang) -> PodGang | None:
         """None while nobody knows in which dialect it is to be written."""
         if not self._backends.needs_dialect(gang):
@@ -509,7 +491,3 @@ def _of_any_pod(error: ApiError, clique: PodClique, name: str) -> ApiError:
 def _age(pod: Pod, now: datetime) -> timedelta:
     made = pod.metadata.creation_timestamp
     return now - datetime.fromisoformat(made) if made else timedelta()
-
-
-def _named(body: bytes, name: str) -> bytes:
-    return body.replace(b'"metadata":{', b'"metadata":{"name":"%s",' % name.encode(), 1)

@@ -94,8 +94,8 @@ def clique_claims(
     return [*level.shared(entries), *pods]
 
 
-def claims_of_pod(layout: SetLayout, clique: PodClique, p: int | str) -> list[str]:
-    """The names of the claims that pod p of a clique uses. `p` may be a text that stands for an index."""
+def claims_of_pod(layout: SetLayout, clique: PodClique, p: int) -> list[str]:
+    """The names of the claims that pod p of a clique uses."""
     place = position_of(layout, clique)
     found = _names(
         layout.name,
@@ -184,7 +184,7 @@ def _group_template(layout: SetLayout, group: PodCliqueScalingGroup) -> Group:
     raise LookupError(f"PodCliqueSet {layout.name} describes no scaling group {group.metadata.name}")
 
 
-def _names(owner: str, entries: Sequence[CliqueResourceSharing], index: int | str) -> list[str]:
+def _names(owner: str, entries: Sequence[CliqueResourceSharing], index: int) -> list[str]:
     """Those that all replicas share come first."""
     shared = [names.shared_claim(owner, e.name) for e in entries if e.scope == "AllReplicas"]
     return [*shared, *(names.replica_claim(owner, index, e.name) for e in entries if e.scope == "PerReplica")]

@@ -1,15 +1,16 @@
-"""The pods of a clique, serialised once; each pod is that text with its index in the gaps.
+"""The pods of a clique, as they are posted to the API server.
 
-    body(p) = piece[0] + p + piece[1] + p + ... + piece[n]
+A pod's index appears in its label, its hostname and the names of its own resource claims. Where several sources set
+the same thing, the later one in this list wins:
 
-An index stands in the pod's label, its hostname and the names of its own resource claims. While the text is made, a NUL
-byte marks those places: it cannot occur in JSON, so nothing that a user wrote is ever mistaken for a mark.
+    labels         set, PodClique, the labels that identify the pod, backend
+    annotations    PodClique, backend
+    environment    user, scaling group, set. Grove's variables come first, so that the user's can refer to them
 
-    labels         set < PodClique < what says which pod this is < backend
-    annotations    PodClique < backend
-    environment    set, scaling group, user
-    gates          those of the user, then the backend's
+The user's scheduling gates stay; the backend's gate comes last.
 """
+
+from dataclasses import dataclass
 
 import msgspec
 from msgspec import Raw
@@ -21,37 +22,66 @@ from grove.plan.layout.clique_position import CliquePosition, position_of
 from grove.plan.layout.set_layout import SetLayout, owner_reference
 from grove.plan.objects.claims import claims_of_pod
 from grove.plan.objects.metadata import Json
-from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
 from grove.plan.objects.podspec import PodSpecEditor
 from grove.plan.objects.startup import CONTAINER, wait_for_parents
 
-_MARK = "\0"
 _NAMELESS = Raw(b'""')
 
 
-class PodTemplate:
-    """Makes the pods of one PodClique, as they are posted to the API server."""
+class PodBuilder:
+    """Builds the pods of one PodClique.
+
+    The constructor computes what the pods have in common, so `body` is cheap. Raises LookupError for a PodClique that
+    the set does not describe.
+    """
 
     def __init__(
-        self, layout: SetLayout, clique: PodClique, gang: PodGang, draft: PodDraft, *, init_image: str
+        self, layout: SetLayout, clique: PodClique, gang: PodGang, drafts: GroupDrafts, *, init_image: str
     ) -> None:
-        text = msgspec.json.encode(
+        self._layout = layout
+        self._clique = clique
+        minimums = {g.name: g.min_replicas for g in gang.spec.pod_groups}
+        self._minimum = minimums.get(clique.metadata.name or "", 0)
+
+        def common(draft: PodDraft) -> _Common:
+            return _Common(draft, _spec(layout, clique, gang, draft, init_image))
+
+        self._required = common(drafts.required)
+        self._surplus = self._required if drafts.surplus is None else common(drafts.surplus)
+
+    def body(self, index: int, name: str) -> bytes:
+        """The JSON of the pod with this index and name."""
+        common = self._required if index < self._minimum else self._surplus
+        editor = PodSpecEditor(common.spec)
+        editor.set("hostname", names.hostname(self._clique.metadata.name or "", index))
+        if self._layout.shares_claims:
+            _use_claims(editor, claims_of_pod(self._layout, self._clique, index))
+        return msgspec.json.encode(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": _metadata(layout, clique, draft),
-                "spec": _spec(layout, clique, gang, draft, init_image),
+                "metadata": self._metadata(common.draft, index, name),
+                "spec": editor.result(),
             }
         )
-        self._pieces = text.split(_MARK.encode())
 
-    def body(self, index: int) -> bytes:
-        """The JSON of pod `index`."""
-        return (b"%d" % index).join(self._pieces)
+    def _metadata(self, draft: PodDraft, index: int, name: str) -> Json:
+        meta = self._clique.metadata
+        own = labels_in_common(self._clique) | {labels.POD_INDEX: str(index)}
+        annotations = meta.annotations | draft.annotations
+        return {
+            "name": name,
+            "generateName": names.pod_generate_name(meta.name or ""),
+            "namespace": meta.namespace,
+            "labels": self._layout.labels | meta.labels | own | draft.labels,
+            **({"annotations": annotations} if annotations else {}),
+            "ownerReferences": [owner_reference(self._clique)],
+        }
 
 
 def labels_in_common(clique: PodClique) -> dict[str, str]:
-    """Those by which the pods of a clique are found again."""
+    """The labels by which Grove finds the pods of a clique."""
     own = clique.metadata.labels
     return {
         labels.POD_CLIQUE: clique.metadata.name or "",
@@ -61,18 +91,12 @@ def labels_in_common(clique: PodClique) -> dict[str, str]:
     }
 
 
-def _metadata(layout: SetLayout, clique: PodClique, draft: PodDraft) -> Json:
-    meta = clique.metadata
-    name = meta.name or ""
-    own: Json = {**labels_in_common(clique), labels.POD_INDEX: _marked(_MARK)}
-    annotations = meta.annotations | draft.annotations
-    return {
-        "generateName": names.pod_generate_name(name),
-        "namespace": meta.namespace,
-        "labels": layout.labels | meta.labels | own | draft.labels,
-        **({"annotations": annotations} if annotations else {}),
-        "ownerReferences": [owner_reference(clique)],
-    }
+@dataclass(frozen=True)
+class _Common:
+    """What all pods of one draft have in common. `spec` lacks the hostname and the resource claims."""
+
+    draft: PodDraft
+    spec: Raw
 
 
 def _spec(layout: SetLayout, clique: PodClique, gang: PodGang, draft: PodDraft, init_image: str) -> Raw:
@@ -89,10 +113,6 @@ def _spec(layout: SetLayout, clique: PodClique, gang: PodGang, draft: PodDraft, 
             editor.remove(field)
         else:
             editor.set(field, value)
-    # From here on there are marks in it, and it is no longer JSON that could be read again.
-    editor.set("hostname", _marked(names.hostname(clique.metadata.name or "", _MARK)))
-    if layout.shares_claims:
-        _use_claims(editor, claims_of_pod(layout, clique, _MARK))
     return editor.result()
 
 
@@ -113,23 +133,16 @@ def _environment(layout: SetLayout, clique: PodClique, position: CliquePosition)
 
 
 def _use_claims(editor: PodSpecEditor, claims: list[str]) -> None:
-    """Gives the pod its claims, and every container the use of all of them, except the one that only waits."""
+    """Gives the pod its claims, and every container except our own init container the use of all of them."""
     if not claims:
         return
-    marked = [_marked(c) for c in claims]
-    editor.append("resourceClaims", *({"name": c, "resourceClaimName": c} for c in marked))
+    editor.append("resourceClaims", *({"name": c, "resourceClaimName": c} for c in claims))
 
     def use(container: dict[str, Raw]) -> None:
         if msgspec.json.decode(container.get("name", _NAMELESS)) == CONTAINER:
             return
         resources: Json = msgspec.json.decode(container.get("resources", Raw(b"{}"))) or {}
-        resources["claims"] = [*(resources.get("claims") or []), *({"name": c} for c in marked)]
+        resources["claims"] = [*(resources.get("claims") or []), *({"name": c} for c in claims)]
         container["resources"] = Raw(msgspec.json.encode(resources))
 
     editor.edit_containers(use)
-
-
-def _marked(text: str) -> Raw:
-    """The text as JSON, but with its marks as they are: an encoder would escape them."""
-    pieces = [msgspec.json.encode(piece)[1:-1] for piece in text.split(_MARK)]
-    return Raw(b'"' + _MARK.encode().join(pieces) + b'"')

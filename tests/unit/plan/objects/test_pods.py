@@ -2,11 +2,25 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from grove.api import PodClique
+from grove.plan.objects.pod_draft import GroupDrafts
+from grove.plan.objects.pods import PodBuilder
 from tests.unit.api.sets import CONTAINER, clique
-from tests.unit.plan.samples import GATE, alone, layout, member, pod, share, template
+from tests.unit.plan.samples import (
+    GATE,
+    INIT_IMAGE,
+    alone,
+    draft,
+    gang_of,
+    layout,
+    member,
+    pod,
+    share,
+    template,
+)
 
 TRICKY = {
     "nul": "\0",
@@ -25,6 +39,22 @@ def test_pods_of_a_clique_differ_only_in_label_and_hostname() -> None:
     assert first["metadata"]["labels"].pop("grove.io/podclique-pod-index") == "0"
     assert first["spec"].pop("hostname") == "train-0-w-0"
     assert first == second
+
+
+def test_a_pod_has_the_name_that_the_caller_chose() -> None:
+    found = layout(clique("w"))
+    metadata = pod(found, alone(found, "w"))["metadata"]
+    assert (metadata["name"], metadata["generateName"]) == ("train-0-w-abcde", "train-0-w-")
+
+
+def test_pods_beyond_the_minimum_get_the_surplus_draft() -> None:
+    found = layout(clique("w", replicas=3, minAvailable=2))
+    of_set = alone(found, "w")
+    drafts = GroupDrafts(draft(labels={"part": "gang"}), draft(labels={"part": "surplus"}, gate="other"))
+    builder = PodBuilder(found, of_set, gang_of(found, of_set), drafts, init_image=INIT_IMAGE)
+    pods = [msgspec.json.decode(builder.body(p, "any")) for p in range(3)]
+    assert [p["metadata"]["labels"]["part"] for p in pods] == ["gang", "gang", "surplus"]
+    assert [p["spec"]["schedulingGates"] for p in pods] == [[{"name": g}] for g in (GATE, GATE, "other")]
 
 
 def test_what_the_user_wrote_arrives_as_it_was() -> None:

@@ -1,0 +1,17 @@
+"""Asks a backend to draft the pods of a group: those up to its minimum, and those beyond it."""
+
+from grove.api.podgang import PodGang, PodGroup
+from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.schedulers.backend import Backend, Splits, faculty
+
+
+def draft_pods(backend: Backend, gang: PodGang, group: PodGroup, scheduler_name: str) -> GroupDrafts:
+    """`gang` has its dialect, if the backend has dialects. Raises Refusal."""
+    required = PodDraft(scheduler_name, backend.gate)
+    backend.prepare_pod(gang, group, required)
+    splitting = faculty(backend, Splits)
+    if splitting is None or not splitting.splits(gang, group):
+        return GroupDrafts(required)
+    surplus = PodDraft(scheduler_name, backend.gate)
+    splitting.prepare_surplus(gang, group, surplus)
+    return GroupDrafts(required, surplus)
