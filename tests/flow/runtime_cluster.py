@@ -16,7 +16,7 @@ from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.runtime.controller.concurrently import for_each, raise_failures
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.manager import Manager
-from grove.runtime.controller.triggers import Trigger, came_or_went, itself
+from grove.runtime.controller.triggers import Trigger, added_or_deleted, itself
 from grove.runtime.telemetry.metrics import Metrics
 
 METRICS = Metrics()  # of no interest
@@ -103,7 +103,7 @@ class FleetController:
                     self.members,
                     _fleet_of,
                     why="one that came or went changes what is missing",
-                    when=came_or_went,
+                    when=added_or_deleted,
                 ),
             ],
         )

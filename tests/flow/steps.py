@@ -116,7 +116,7 @@ class Steps:
         ]
         controllers = [c for p in self._processes.values() for c in p.controllers]
         queues = [
-            [sorted(map(str, keys)) for keys in (c.queue._waiting, c.queue._timers, c._outrun)]
+            [sorted(map(str, keys)) for keys in (c.queue._waiting, c.queue._timers, c._conflicted)]
             for c in controllers
         ]
         on_the_way = [self._objects.after(i) for name in self._processes for i in self.informers(name)]
@@ -249,7 +249,7 @@ class _News:
 
 def is_news(informer: Informer[Any], uid: str, version: str) -> bool:
     """Whether an informer does not know of a version yet, as it does if it was written by its own process."""
-    known, end = informer.cache._objects.get(uid), informer.cache._ends.get(uid)
+    known, end = informer.cache._objects.get(uid), informer.cache._deletions.get(uid)
     if known is not None:
         return int(version) > int(known.metadata.resource_version)
     return end is None or int(version) > end[0]

@@ -24,7 +24,7 @@ from grove.controllers.podclique.clique_controller import CliqueController
 from grove.operator.assembly import BackendProcess, Operator, Process
 from grove.plan.gangs import gates
 from grove.runtime.client.client import Client
-from grove.runtime.controller.in_hand import IN_HAND
+from grove.runtime.telemetry.current_reconcile import CURRENT_RECONCILE
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Registry
 from tests.flow.interleavings import Explorer, Found
@@ -138,7 +138,7 @@ class Counting(random.Random):
         self._made: Counter[Any] = Counter()
 
     def choices(self, population: Any, *_: Any, k: int = 1, **__: Any) -> list[Any]:
-        who = IN_HAND.get()
+        who = CURRENT_RECONCILE.get()
         self._made[who] += 1
         return [population[self._made[who]]] * k
 

@@ -46,7 +46,6 @@ from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
-from grove.runtime.controller.in_hand import foreseen
 from grove.runtime.controller.triggers import Trigger, itself
 from grove.schedulers.backend import HeedsGates, Observation, faculty
 
@@ -89,13 +88,13 @@ class GangController:
         if self._cliques is not None:
             why = "it says how many pods complete the gang"
             triggers.append(Trigger(self._cliques, _of_clique, when=completes_anew, why=why))
+        triggers += self._backends.object_triggers()
         made: Controller[ObjectKey] = Controller(
             "podgang",
             self.reconcile,
             triggers,
             workers=self._context.configuration.controllers.pod_gang.concurrent_syncs,
         )
-        self._backends.on_change(made.wake)
 
         def wake_all() -> None:
             for gang in informers.gangs.cache:
@@ -195,8 +194,9 @@ class GangController:
             "metadata": {"resourceVersion": gang.metadata.resource_version},
             "spec": {"podgroups": orjson.Fragment(codec.encode(groups))},
         }
-        with foreseen():
-            return await self._informers.gangs.objects.merge_patch(key_of(gang), orjson.dumps(patch))
+        return await self._informers.gangs.objects.merge_patch(
+            key_of(gang), orjson.dumps(patch), on_version_read=True
+        )
 
     def _status(
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangCompletion | None, synced: Synced | None

@@ -22,11 +22,11 @@ from grove.controllers.shared.status_writer import describe
 from grove.plan.gangs.gates import conditions
 from grove.plan.status.conditions import find
 from grove.plan.status.pod_state import condition, is_dead
-from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import Forbidden, RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.manager import Manager
+from grove.runtime.controller.triggers import Trigger
 from grove.schedulers.backend import (
     Backend,
     Dialects,
@@ -83,15 +83,10 @@ class Backends:
         """The gang's backend, if it runs in this process."""
         return self._backends.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
 
-    def on_change(self, wake: Callable[[ObjectKey], None]) -> None:
-        """Calls `wake` with the gang whose object was changed by anybody: it may need repair, or has news."""
-
-        def note(change: Change[Companion]) -> None:
-            for key in _gang_of(change.object):
-                wake(key)
-
-        for informer in self._objects.values():
-            informer.cache.subscribe(note)
+    def object_triggers(self) -> list[Trigger[Companion, ObjectKey]]:
+        """Triggers for the controller of gangs. A cluster may not serve these kinds, so they are optional."""
+        why = "the object of its scheduler was changed: it may need repair, or reports something"
+        return [Trigger(i, _gang_of, why=why, optional=True) for i in self._objects.values()]
 
     def on_news(self, wake_all: Callable[[], None]) -> None:
         """Calls `wake_all` when the cluster serves more or less than before: that may concern every gang."""

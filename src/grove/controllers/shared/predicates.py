@@ -13,7 +13,7 @@ from grove.controllers.shared.companions import Companion
 from grove.plan.gangs.completion import cannot_create
 from grove.plan.gangs.gates import holds
 from grove.runtime.cache.cache import Change
-from grove.runtime.controller.in_hand import IN_HAND
+from grove.runtime.client.objects import Origin
 
 
 def described_anew(change: Change[Any]) -> bool:
@@ -29,8 +29,7 @@ def not_as_left(change: Change[Any]) -> bool:
     old, new = change.old, change.new
     if old is None or new is None or described_anew(change):
         return True
-    by_a_watch = IN_HAND.get() is None  # else it is the answer to a write of ours
-    return by_a_watch and bool(old.status != new.status)
+    return change.origin is Origin.WATCH and bool(old.status != new.status)
 
 
 def completes_anew(change: Change[PodClique]) -> bool:

@@ -31,7 +31,7 @@ from grove.runtime.client.objects import (
     uid_of,
     version_of,
 )
-from grove.runtime.client.resource_client import PAGE, Decode, ResourceClient
+from grove.runtime.client.resource_client import PAGE_SIZE, Decode, ResourceClient
 
 log = structlog.get_logger(__name__)
 
@@ -126,7 +126,7 @@ class Informer(Generic[Obj]):
 
     async def _list(self) -> None:
         try:
-            await self._list_pages(PAGE)
+            await self._list_pages(PAGE_SIZE)
         except Gone:  # the continue token expired between two pages: ask for all at once
             await self._list_pages(0)
 

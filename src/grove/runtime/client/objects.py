@@ -1,10 +1,11 @@
-"""What the runtime needs to know of an object: where it lives and which version of it this is.
+"""What the runtime needs to know about an object: its resource, its key, its uid and its version.
 
-Callers decode objects into classes of their own; any class with a `metadata` that has these four fields fits.
-For callers without one, `ObjectMeta` and `PartialObject` read the metadata alone.
+Callers decode objects into classes of their own. Any class fits whose `metadata` has the four fields of `Metadata`.
+Callers without a class of their own use `PartialObject`, which decodes the metadata alone.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -33,7 +34,7 @@ Obj = TypeVar("Obj", bound=KubeObject)
 
 
 class ResourceType(Protocol):
-    """Where a kind lives in the API. The core group is the empty string."""
+    """The group, version and plural under which the API server serves a kind. The core group is the empty string."""
 
     @property
     def group(self) -> str: ...
@@ -53,7 +54,7 @@ class ResourceType(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A `ResourceType` for callers who have none of their own."""
+    """A `ResourceType` for callers that have no class of their own."""
 
     group: str
     version: str
@@ -62,8 +63,20 @@ class Resource:
     namespaced: bool = True
 
 
+class Origin(Enum):
+    """How this process learned of a state of an object."""
+
+    WATCH = "watch"
+    """From a list, a watch or a read: anybody may have made the change."""
+    OWN_WRITE = "own write"
+    """From the answer to a write of this process. The answer may also contain what others wrote just before."""
+    EXPECTED_WRITE = "expected write"
+    """From the answer to a write of this process that contains nothing but that write: the object was created, or
+    changed on exactly the version that the writer had read."""
+
+
 class ObjectKey(NamedTuple):
-    """The name of an object; `namespace` is empty for a cluster-scoped one."""
+    """Namespace and name of an object. The namespace of a cluster-scoped object is empty."""
 
     namespace: str
     name: str
@@ -97,7 +110,7 @@ class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tru
 
 
 class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
-    """Any object, of which only the metadata is read."""
+    """An object of any kind, decoded as far as its metadata."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -105,16 +118,11 @@ class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
 
 
 def key_of(obj: KubeObject) -> ObjectKey:
-    meta = obj.metadata
-    return _new(ObjectKey, (meta.namespace or "", meta.name or ""))
-
-
-# What `ObjectKey(...)` comes down to, without the step in between: keys are made all the time.
-_new = tuple.__new__
+    return ObjectKey(obj.metadata.namespace or "", obj.metadata.name or "")
 
 
 def uid_of(obj: KubeObject) -> str:
-    """The UID, which no two objects ever share: a re-created object is another object."""
+    """The UID. No two objects ever share one: a recreated object is another object."""
     if uid := obj.metadata.uid:
         return uid
     raise ValueError(f"object {key_of(obj)} has no metadata.uid: it was not read from an API server")
@@ -125,9 +133,9 @@ def version_of(obj: KubeObject) -> int:
 
 
 def parse_version(resource_version: str | None) -> int:
-    """The one place that reads a resourceVersion: a number that grows with every write to a resource.
+    """The only function that interprets a resourceVersion: a number that grows with every write to a resource.
 
-    Kubernetes documents it so since 1.35; every API server on etcd has always behaved so.
+    Kubernetes documents this order since 1.35. Every API server on etcd has always behaved so.
     """
     try:
         return int(resource_version or 0)

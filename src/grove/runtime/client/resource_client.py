@@ -1,29 +1,37 @@
-"""The objects of one resource, with every verb that the API has for them.
+"""The client for one resource, with every verb that the API has for its objects.
 
-Bodies go in as bytes and come out through the caller's `decode`. With a `cache`, each answer enters it at once
-(write-through), so that a reader of the cache sees every write that was made here.
+Bodies go in as bytes and come out through the caller's `decode`. With a cache, every answer is written through, so
+a reader of the cache sees every write that was made here.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
-from grove.runtime.cache.cache import Cache
 from grove.runtime.client import requests
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import Gone, NotFound, StatusDetails, TransportError, Vanished
-from grove.runtime.client.objects import Obj, ObjectKey, ResourceType
+from grove.runtime.client.objects import KubeObject, Obj, ObjectKey, Origin, ResourceType
 from grove.runtime.client.requests import Call, DeleteOptions, Preconditions, Propagation
 from grove.runtime.client.transport import Response
-from grove.runtime.controller.in_hand import foreseen
+
+Obj_contra = TypeVar("Obj_contra", bound=KubeObject, contravariant=True)
 
 # How many objects a list asks for at a time.
-PAGE = 500
+PAGE_SIZE = 500
 
-# Reads one object from bytes that belong to it alone: `msgspec.Raw` fields may keep pointing into them.
+# Decodes one object from bytes that belong to it alone: `msgspec.Raw` fields may keep pointing into them.
 Decode = Callable[[bytes], Obj]
+
+
+class WriteThroughCache(Protocol[Obj_contra]):
+    """The cache of an informer, as far as a client writes to it."""
+
+    def observe(self, obj: Obj_contra, origin: Origin) -> None: ...
+
+    def forget(self, uid: str, version: int | None, origin: Origin) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +40,25 @@ class Listing(Generic[Obj]):
     resource_version: str
 
 
-class Scale(msgspec.Struct, frozen=True):
-    """What the scale subresource shows: how many are wanted, how many there are, and how to find them."""
+@dataclass(frozen=True, slots=True)
+class ScaleSubresource:
+    """The scale subresource: how many replicas are wanted, how many exist, and the label selector that finds them."""
 
     replicas: int
     current: int = 0
     selector: str = ""
 
 
-class Page(NamedTuple):
-    """A piece of a list; each body is a copy of its own, so that none keeps the whole page in memory."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of a list. Each body is a copy of its own, so that no object keeps the whole page in memory."""
 
     bodies: list[bytes]
     resource_version: str
 
 
 class ResourceClient(Generic[Obj]):
-    """Raises `ApiError` and `TransportError` as `Client.send`, which see for what a write may have done."""
+    """Raises `ApiError` and `TransportError`; `grove.runtime.client.client` says what a failed write may have done."""
 
     def __init__(
         self,
@@ -56,7 +66,7 @@ class ResourceClient(Generic[Obj]):
         resource: ResourceType,
         decode: Decode[Obj],
         *,
-        cache: Cache[Obj] | None = None,
+        cache: WriteThroughCache[Obj] | None = None,
     ) -> None:
         self.resource = resource
         self._client = client
@@ -65,28 +75,29 @@ class ResourceClient(Generic[Obj]):
 
     @property
     def manager(self) -> str:
-        """Under which name writes are recorded in `metadata.managedFields`."""
+        """The field manager that owns these writes in `metadata.managedFields`."""
         return self._client.field_manager
 
     async def get(self, key: ObjectKey) -> Obj:
-        return await self._object(requests.get(self.resource, key.namespace, key.name))
+        answer = await self._client.send(requests.get(self.resource, key.namespace, key.name))
+        return self._write_through(answer, Origin.WATCH)
 
     async def peek(self, key: ObjectKey) -> Obj:
-        """As `get`, past the cache: of an object that the cache does not select it would never learn the end."""
+        """As `get`, but bypasses the cache: for an object outside its selector, no watch event would ever remove it."""
         call = requests.get(self.resource, key.namespace, key.name)
         return self._decode((await self._client.send(call)).body)
 
     async def list(self, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Listing[Obj]:
-        """All objects, of one namespace or of all, as of one moment."""
+        """All objects of one namespace, or of all namespaces, at one resourceVersion."""
         try:
-            return await self._list(namespace, labels, fields, PAGE)
-        except Gone:  # the continue token expired between two pages: ask for all at once
+            return await self._list(namespace, labels, fields, PAGE_SIZE)
+        except Gone:  # the continue token expired between two pages: list without paging
             return await self._list(namespace, labels, fields, 0)
 
     async def pages(
         self, namespace: str | None = None, *, labels: str = "", fields: str = "", limit: int
     ) -> AsyncIterator[Page]:
-        """A list in pieces. Raises `Gone` when it took so long that the rest is no longer to be had."""
+        """A list page by page. Raises `Gone` if the continue token expires before the last page."""
         token = ""
         while True:
             call = requests.list_page(
@@ -99,11 +110,11 @@ class ResourceClient(Generic[Obj]):
                 return
 
     async def create(self, namespace: str, body: bytes, *, generate_name: bool = False) -> Obj:
-        """`namespace` is empty for a cluster-scoped resource.
+        """Creates an object. `namespace` is empty for a cluster-scoped resource.
 
-        Say `generate_name` if the server is to complete the name: such a create is not sent again after an
-        ambiguous failure. One with a fixed name is, and may raise `AlreadyExists` for what it made itself:
-        `get` it and compare.
+        Pass `generate_name` if the server completes the name: such a create is not retried after an ambiguous
+        failure. A create with a fixed name is retried, and may raise `AlreadyExists` for the object that it created
+        itself: `get` the object and compare.
         """
         call = requests.create(
             self.resource,
@@ -112,12 +123,10 @@ class ResourceClient(Generic[Obj]):
             generate_name=generate_name,
             field_manager=self._client.field_manager,
         )
-        answer = await self._client.send(call)
-        with foreseen():
-            return self._taken_in(answer)
+        return self._write_through(await self._client.send(call), Origin.EXPECTED_WRITE)
 
     async def update(self, key: ObjectKey, body: bytes, *, subresource: str = "") -> Obj:
-        """Replaces the object. With `metadata.resourceVersion` in the body, only the version that was read."""
+        """Replaces the object. With `metadata.resourceVersion` in the body, it replaces that version only."""
         manager = self._client.field_manager
         return await self._changed(
             requests.update(
@@ -125,19 +134,27 @@ class ResourceClient(Generic[Obj]):
             )
         )
 
-    async def merge_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
-        """RFC 7386. With `metadata.resourceVersion` in the patch, only on that version."""
-        return await self._changed(self._patch(key, patch, requests.MERGE_PATCH, subresource))
+    async def merge_patch(
+        self, key: ObjectKey, patch: bytes, *, subresource: str = "", on_version_read: bool = False
+    ) -> Obj:
+        """RFC 7386. With `metadata.resourceVersion` in the patch, it applies to that version only, or is a `Conflict`.
+
+        Pass `on_version_read` if the patch names the resourceVersion that the caller has read. The answer then contains
+        nothing but this patch, so it does not requeue the key whose reconcile sent it.
+        """
+        origin = Origin.EXPECTED_WRITE if on_version_read else Origin.OWN_WRITE
+        return await self._changed(self._patch(key, patch, requests.MERGE_PATCH, subresource), origin)
 
     async def json_patch(self, key: ObjectKey, patch: bytes, *, subresource: str = "") -> Obj:
-        """RFC 6902. Guard it with `test` operations: it may be sent twice."""
+        """RFC 6902. Guard it with `test` operations: a retry may send it twice."""
         return await self._changed(self._patch(key, patch, requests.JSON_PATCH, subresource))
 
     async def apply(self, key: ObjectKey, body: bytes, *, force: bool = True, subresource: str = "") -> Obj:
         """Server-side apply under the client's field manager: creates the object, or changes what the body names."""
         if not self._client.field_manager:
             raise ValueError("server-side apply needs a client with a field_manager")
-        return await self._object(self._patch(key, body, requests.APPLY_PATCH, subresource, force=force))
+        call = self._patch(key, body, requests.APPLY_PATCH, subresource, force=force)
+        return self._write_through(await self._client.send(call), Origin.OWN_WRITE)
 
     async def delete(
         self,
@@ -148,9 +165,9 @@ class ResourceClient(Generic[Obj]):
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Asks for the object to go away. One that is gone already is no error, also not one that this call deleted.
+        """Requests the deletion of the object. An object that does not exist any more is no error.
 
-        With `uid` or `resource_version`: only that object, in that version; else `Conflict`.
+        With `uid` or `resource_version` as preconditions: raises `Conflict` if the object does not match.
         """
         options = _delete_options(propagation, grace_seconds, Preconditions(uid, resource_version))
         call = requests.delete(self.resource, key.namespace, key.name, options)
@@ -158,15 +175,15 @@ class ResourceClient(Generic[Obj]):
             body = await self._send(call)
         except NotFound:
             if uid and self._cache is not None:
-                self._cache.forget(uid)
+                self._cache.forget(uid, None, Origin.OWN_WRITE)
             return
         if self._cache is None:
             return
         status = _read(_delete_answer, body, call)
-        if status.kind != "Status":  # finalizers or a grace period: it is still there, marked for deletion
-            self._cache.observe(self._decode(body))
-        elif gone := uid or (status.details.uid if status.details else ""):
-            self._cache.forget(gone)
+        if status.kind != "Status":  # finalizers or a grace period: the object is terminating, not gone
+            self._cache.observe(self._decode(body), Origin.OWN_WRITE)
+        elif deleted := uid or (status.details.uid if status.details else ""):
+            self._cache.forget(deleted, None, Origin.OWN_WRITE)
 
     async def delete_collection(
         self,
@@ -183,17 +200,17 @@ class ResourceClient(Generic[Obj]):
             requests.delete_collection(self.resource, namespace, options, labels=labels, fields=fields)
         )
 
-    async def get_scale(self, key: ObjectKey) -> Scale:
+    async def get_scale(self, key: ObjectKey) -> ScaleSubresource:
         call = requests.get(self.resource, key.namespace, key.name, subresource="scale")
         return _scale(_read(_scale_answer, await self._send(call), call))
 
-    async def set_scale(self, key: ObjectKey, replicas: int) -> Scale:
+    async def set_scale(self, key: ObjectKey, replicas: int) -> ScaleSubresource:
         patch = msgspec.json.encode({"spec": {"replicas": replicas}})
         call = self._patch(key, patch, requests.MERGE_PATCH, "scale")
         return _scale(_read(_scale_answer, await self._send(call), call))
 
     async def post(self, key: ObjectKey, subresource: str, body: bytes) -> None:
-        """Acts on an object through a subresource such as `binding` or `eviction`."""
+        """Posts to a subresource of an object, such as `binding` or `eviction`."""
         await self._send(requests.post_subresource(self.resource, key.namespace, key.name, subresource, body))
 
     def _patch(
@@ -218,23 +235,20 @@ class ResourceClient(Generic[Obj]):
             version = version or page.resource_version
         return Listing(items, version)
 
-    async def _changed(self, call: Call) -> Obj:
-        """The answer to a change of an object that was read. The server names what it does not find."""
+    async def _changed(self, call: Call, origin: Origin = Origin.OWN_WRITE) -> Obj:
+        """Sends a change of an object that the caller has read. Raises `Vanished` if it does not exist any more."""
         try:
             answer = await self._client.send(call)
         except NotFound as e:
             if e.status.details is not None and e.status.details.name:
                 raise Vanished(e.status, e.what) from e
             raise
-        return self._taken_in(answer)
+        return self._write_through(answer, origin)
 
-    async def _object(self, call: Call) -> Obj:
-        return self._taken_in(await self._client.send(call))
-
-    def _taken_in(self, answer: Response) -> Obj:
+    def _write_through(self, answer: Response, origin: Origin) -> Obj:
         obj = self._decode(answer.body)
         if self._cache is not None:
-            self._cache.observe(obj)
+            self._cache.observe(obj, origin)
         return obj
 
     async def _send(self, call: Call) -> bytes:
@@ -285,8 +299,8 @@ def _read(decoder: msgspec.json.Decoder[A], body: bytes, call: Call) -> A:
         raise TransportError(f"{request.method} {request.path}: not an answer to a {call.verb}: {e}") from e
 
 
-def _scale(answer: _ScaleAnswer) -> Scale:
-    return Scale(answer.spec.replicas, answer.status.replicas, answer.status.selector)
+def _scale(answer: _ScaleAnswer) -> ScaleSubresource:
+    return ScaleSubresource(answer.spec.replicas, answer.status.replicas, answer.status.selector)
 
 
 def _delete_options(

@@ -1,8 +1,8 @@
-"""Which keys wait for a worker.
+"""The work queue: which keys wait for a worker.
 
-A key waits at most once however often it is added, and is with at most one worker at a time: added while a worker has
-it, it waits again when that worker is done. So a reconcile never races with itself, and never misses what happened
-while it ran.
+A key waits at most once, however often it is added, and at most one worker has it at a time. A key that is added while
+a worker has it waits again once that worker is done. So a reconcile never races with itself, and never misses what
+happened while it ran.
 """
 
 import asyncio
@@ -14,9 +14,14 @@ from grove.runtime.client.backoff import Backoff
 
 K = TypeVar("K", bound=Hashable)
 
+# An event loop may run a timer early by the resolution of its clock. Timers are therefore set this much late, so that a
+# key is never handed out before it is due, and a reconcile that compares the clock with its due time needs no
+# tolerance of its own.
+TIMER_TOLERANCE_SECONDS = 0.001
+
 
 class Queue(Generic[K]):
-    """For one event loop. `get` a key, work on it, then say `done`; `retry` in between if the work failed."""
+    """For one event loop. A worker calls `get`, reconciles the key, then calls `done`; if it failed, `retry` first."""
 
     def __init__(self, *, first_retry: float = 0.02, longest_retry: float = 60.0) -> None:
         self._ready: deque[K] = deque()
@@ -30,12 +35,12 @@ class Queue(Generic[K]):
         self.closed = False
 
     def __len__(self) -> int:
-        """How many keys wait, without those that wait for their time."""
+        """How many keys wait for a worker. Keys that are not due yet do not count."""
         return len(self._waiting)
 
     @property
     def idle(self) -> bool:
-        """Nothing waits and nothing is in work; timers may still be running."""
+        """Whether no key waits and no worker has one. Timers may still be running."""
         return not self._waiting and not self._in_work
 
     def add(self, key: K) -> None:
@@ -46,29 +51,31 @@ class Queue(Generic[K]):
             self._make_ready(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Adds the key in `delay` seconds, unless a worker takes it before: then that worker decides anew."""
+        """Adds the key in `delay` seconds, or earlier if an earlier time is already set.
+
+        A worker that gets the key before that clears the timer: it decides again whether to requeue.
+        """
         loop = asyncio.get_running_loop()
-        due = loop.time() + delay
+        due = loop.time() + delay + TIMER_TOLERANCE_SECONDS
         timer = self._timers.get(key)
         if timer is not None:
             if timer.when() <= due:
                 return
             timer.cancel()
         if not self.closed:
-            self._timers[key] = loop.call_at(due, self._is_due, key)
+            self._timers[key] = loop.call_at(due, self._on_due, key)
 
     def retry(self, key: K) -> None:
-        """The work on the key failed: adds it after a wait that doubles with every failure in a row."""
-        waits = self._failures.setdefault(key, Backoff(self._first_retry, self._longest_retry))
-        self.add_after(key, waits.next())
+        """Requeues a key whose reconcile failed. The delay doubles with every failure in a row."""
+        backoff = self._failures.setdefault(key, Backoff(self._first_retry, self._longest_retry))
+        self.add_after(key, backoff.next())
 
     def succeeded(self, key: K) -> None:
-        """The work on the key succeeded: the next failure counts as the first."""
-        if self._failures:
-            self._failures.pop(key, None)
+        """Resets the backoff of a key: its next failure counts as the first."""
+        self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """The next key, or None when the queue is closed. Keys that wait at that moment are not handed out."""
+        """The next key, or None once the queue is closed. Keys that still wait then are not handed out."""
         while not self._ready or self.closed:
             if self.closed:
                 return None
@@ -83,7 +90,7 @@ class Queue(Generic[K]):
         key = self._ready.popleft()
         self._waiting.discard(key)
         self._in_work.add(key)
-        if self._timers and (timer := self._timers.pop(key, None)):
+        if timer := self._timers.pop(key, None):
             timer.cancel()
         return key
 
@@ -93,7 +100,7 @@ class Queue(Generic[K]):
             self._make_ready(key)
 
     def close(self) -> None:
-        """No key is handed out any more, and workers that wait for one get None."""
+        """Hands out no more keys. Workers that wait for one get None."""
         self.closed = True
         for timer in self._timers.values():
             timer.cancel()
@@ -101,14 +108,13 @@ class Queue(Generic[K]):
         while self._getters:
             self._wake_one()
 
-    def _is_due(self, key: K) -> None:
+    def _on_due(self, key: K) -> None:
         del self._timers[key]
         self.add(key)
 
     def _make_ready(self, key: K) -> None:
         self._ready.append(key)
-        if self._getters:
-            self._wake_one()
+        self._wake_one()
 
     def _wake_one(self) -> None:
         while self._getters:

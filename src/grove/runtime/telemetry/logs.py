@@ -1,4 +1,4 @@
-"""Structured logs: one line per entry, on stderr, with the controller and the key of the object in hand."""
+"""Structured logs: one line per entry, on stderr, with the controller and the key that is being reconciled."""
 
 import logging
 import sys
@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 import structlog
 
-from grove.runtime.controller.in_hand import IN_HAND
+from grove.runtime.telemetry.current_reconcile import CURRENT_RECONCILE
 
 
 def configure(level: str = "info", form: Literal["json", "text"] = "json") -> None:
-    """Call once, first. What libraries log through the standard library comes out in the same form."""
+    """Call once, before anything logs. Entries of libraries (standard `logging`) get the same form."""
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[Any] = [
-        _say_what_is_in_hand,
+        _add_current_reconcile,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -36,8 +36,9 @@ def configure(level: str = "info", form: Literal["json", "text"] = "json") -> No
     logging.basicConfig(handlers=[handler], level=max(number, logging.WARNING), force=True)
 
 
-def _say_what_is_in_hand(_: Any, __: str, entry: dict[str, Any]) -> dict[str, Any]:
-    if (in_hand := IN_HAND.get()) is not None:
-        entry.setdefault("controller", in_hand[0])
-        entry.setdefault("key", str(in_hand[1]))
+def _add_current_reconcile(_: Any, __: str, entry: dict[str, Any]) -> dict[str, Any]:
+    if (current := CURRENT_RECONCILE.get()) is not None:
+        controller, key = current
+        entry.setdefault("controller", controller)
+        entry.setdefault("key", str(key))
     return entry

@@ -199,4 +199,4 @@ def test_ends_are_not_remembered_for_ever(
         cache.forget(f"uid-{i}", i)
     now = 10_000.0
     cache.forget("last", 200)
-    assert list(cache._ends) == ["last"]
+    assert list(cache._deletions) == ["last"]

@@ -19,11 +19,10 @@ from grove.runtime.client.errors import (
     TransportError,
     Vanished,
 )
-from grove.runtime.client.objects import ObjectKey, PartialObject
+from grove.runtime.client.objects import ObjectKey, Origin, PartialObject
 from grove.runtime.controller.controller import Controller
-from grove.runtime.controller.in_hand import foreseen
 from grove.runtime.controller.queue import Queue
-from grove.runtime.controller.triggers import Trigger, came_or_went, itself, owner
+from grove.runtime.controller.triggers import Signal, SignalTrigger, Trigger, added_or_deleted, itself, owner
 from tests.unit.runtime.scripted import (
     PODS,
     Pod,
@@ -130,7 +129,7 @@ async def test_an_object_that_changes_owner_wakes_both_owners() -> None:
 
 async def test_changes_that_cannot_matter_wake_nobody() -> None:
     informer, reconcile = filled(Pod("a", 1)), Recorder()
-    trigger = Trigger(informer, itself, why="a test", when=came_or_went)
+    trigger = Trigger(informer, itself, why="a test", when=added_or_deleted)
     async with running(controller(reconcile, informer, triggers=[trigger])):
         await until(lambda: reconcile.seen == [A])
         informer.cache.observe(Pod("a", 2).read)
@@ -146,7 +145,7 @@ async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_wo
         async with running(controller(reconcile, filled(Pod("a", 1)), workers=1)) as task:
             await until(lambda: len(reconcile.seen) == 3)
             assert not task.done()
-    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"] * 2
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, requeued with backoff"] * 2
 
 
 async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lines_of_code() -> None:
@@ -192,7 +191,7 @@ async def test_a_namespace_that_does_not_exist_is_an_error() -> None:
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
             await until(lambda: len(reconcile.seen) == 2)
-    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, will try again"]
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, requeued with backoff"]
 
 
 async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
@@ -202,7 +201,7 @@ async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_m
     monkeypatch.setattr(Queue, "add_after", lambda *_: None)
     informer = filled(Pod("a", 1))
     reconcile = Recorder(Conflict(Status(code=409)), Conflict(Status(code=409)))
-    trigger = Trigger(informer, itself, why="a test", when=came_or_went)
+    trigger = Trigger(informer, itself, why="a test", when=added_or_deleted)
     async with running(controller(reconcile, informer, triggers=[trigger])):
         await asyncio.sleep(10)
         assert reconcile.seen == [A, A]
@@ -300,38 +299,93 @@ async def test_looking_at_ten_thousand_unchanged_objects_makes_no_request() -> N
     assert script.watches == []
 
 
-async def test_what_a_reconcile_foresees_wakes_others_but_not_itself() -> None:
-    """Here it changes the state of A and of B in the cache, as the answers to two creates would."""
+async def test_the_expected_result_of_a_write_requeues_other_keys_but_not_that_of_its_reconcile() -> None:
+    """Here a reconcile of A changes A and B in the cache, as the answers to two creates would."""
     informer = filled(Pod("a", 1), Pod("b", 2))
     seen: list[ObjectKey] = []
 
     async def reconcile(key: ObjectKey) -> None:
         seen.append(key)
         if key == A and seen.count(A) == 1:
-            with foreseen():
-                informer.cache.observe(Pod("a", 3).read)
-                informer.cache.observe(Pod("b", 4).read)
+            informer.cache.observe(Pod("a", 3).read, Origin.EXPECTED_WRITE)
+            informer.cache.observe(Pod("b", 4).read, Origin.EXPECTED_WRITE)
 
     async with running(controller(reconcile, informer, workers=1)):
         await until(lambda: seen == [A, B])
         await asyncio.sleep(60)
-        assert seen == [A, B]  # B was still waiting for its turn
+        assert seen == [A, B]  # B was still waiting for a worker
         informer.cache.observe(Pod("a", 5).read)
         await until(lambda: seen == [A, B, A])
 
 
-async def test_what_others_do_while_a_reconcile_foresees_something_wakes_it() -> None:
+async def test_the_answer_to_any_other_write_requeues_the_key_since_it_may_bring_a_change_of_others() -> None:
+    informer = filled(Pod("a", 1))
+    seen: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+        if len(seen) == 1:
+            informer.cache.observe(Pod("a", 2).read, Origin.OWN_WRITE)
+
+    async with running(controller(reconcile, informer)):
+        await until(lambda: seen == [A, A])
+
+
+async def test_a_change_by_others_during_a_reconcile_requeues_its_key() -> None:
     informer = filled(Pod("a", 1))
     begun, seen = asyncio.Event(), []
 
     async def reconcile(key: ObjectKey) -> None:
         seen.append(key)
         if len(seen) == 1:
-            with foreseen():
-                begun.set()
-                await asyncio.sleep(1)
+            begun.set()
+            await asyncio.sleep(1)
 
     async with running(controller(reconcile, informer)):
         await begun.wait()
         informer.cache.observe(Pod("a", 2).read)
         await until(lambda: seen == [A, A])
+
+
+async def test_a_signal_enqueues_the_keys_that_its_value_maps_to() -> None:
+    informer, seen = filled(), []
+    signal: Signal[str] = Signal()
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+
+    trigger = SignalTrigger(signal, lambda name: [ObjectKey("default", name)], why="a test")
+    async with running(Controller("test", reconcile, [Trigger(informer, itself, why="a test"), trigger])):
+        await asyncio.sleep(1)
+        signal.fire("a")
+        await until(lambda: seen == [A])
+
+
+async def test_a_signal_that_is_only_worth_a_report_enqueues_its_keys_later() -> None:
+    loop, seen = asyncio.get_running_loop(), []
+    signal: Signal[str] = Signal()
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(loop.time())
+
+    trigger = SignalTrigger(signal, lambda _: [A], why="a test", after_seconds=10.0)
+    async with running(Controller("test", reconcile, [trigger])):
+        fired_at = loop.time()
+        signal.fire("")
+        await until(lambda: bool(seen))
+    assert seen[0] - fired_at >= 10.0
+
+
+async def test_a_controller_does_not_wait_for_the_informer_of_an_optional_trigger() -> None:
+    never_served = Informer(client(Script()), PODS, decode)
+    informer, seen = filled(Pod("a", 1)), []
+
+    async def reconcile(key: ObjectKey) -> None:
+        seen.append(key)
+
+    triggers = [
+        Trigger(informer, itself, why="a test"),
+        Trigger(never_served, itself, why="a test", optional=True),
+    ]
+    async with running(Controller("test", reconcile, triggers)):
+        await until(lambda: seen == [A])

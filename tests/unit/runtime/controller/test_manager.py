@@ -10,11 +10,11 @@ import structlog
 
 from grove.runtime.client.objects import ObjectKey, PartialObject
 from grove.runtime.controller.controller import Controller
-from grove.runtime.controller.in_hand import IN_HAND
 from grove.runtime.controller.leader import Elector, LeadershipLostError
 from grove.runtime.controller.manager import Manager
 from grove.runtime.controller.triggers import Trigger, itself
 from grove.runtime.telemetry import logs
+from grove.runtime.telemetry.current_reconcile import CURRENT_RECONCILE
 from grove.runtime.telemetry.health import HealthServer
 from tests.unit.runtime.controller.test_leader import LeaseServer
 from tests.unit.runtime.scripted import (
@@ -175,11 +175,11 @@ def test_a_log_line_carries_the_key_of_the_object_in_hand(capsys: pytest.Capture
     before = structlog.get_config()
     try:
         logs.configure("info", "json")
-        IN_HAND.set(("test", A))
+        CURRENT_RECONCILE.set(("test", A))
         structlog.get_logger().warning("gate removed", pods=3)
         structlog.get_logger().debug("not shown")
     finally:
-        IN_HAND.set(None)
+        CURRENT_RECONCILE.set(None)
         structlog.configure(**before)
     (line,) = capsys.readouterr().err.splitlines()
     entry = json.loads(line)
