@@ -10,8 +10,8 @@ import pytest
 from grove.api import PodGang, labels
 from grove.api.pod_view import Pod
 from grove.runtime.client.transport import Request, Response, Transport
-from grove.schedulers.backend import Served
 from grove.schedulers.kube import Kubernetes
+from grove.schedulers.types import Served
 from tests.flow.operating import Grove, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime

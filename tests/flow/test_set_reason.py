@@ -14,8 +14,8 @@ from grove.cli.explain.cluster import find_subject, read
 from grove.plan.explain import explain
 from grove.plan.objects.pod_draft import PodDraft
 from grove.runtime.client.transport import Request
-from grove.schedulers.backend import Refusal
 from grove.schedulers.kube import Kubernetes
+from grove.schedulers.types import Refusal
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime

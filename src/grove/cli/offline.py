@@ -18,22 +18,13 @@ from grove.cli.output import CommandError, Exit
 from grove.plan.gangs.membership import topology_name
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects import startup
-from grove.plan.objects.claims import NO_TAGS, TemplateRef, external_templates
+from grove.plan.objects.claims import TemplateRef, external_templates
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.render import Scheduling, Sizes, render
-from grove.schedulers.backend import (
-    Backend,
-    Dialects,
-    Probes,
-    Refusal,
-    Served,
-    Splits,
-    TagsClaims,
-    Validates,
-    faculty,
-    with_dialect,
-)
+from grove.schedulers.backend import Backend
+from grove.schedulers.recorded_dialect import with_dialect
 from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
+from grove.schedulers.types import Refusal, Served
 
 Json = dict[str, Any]
 R = TypeVar("R", bound=Resource)
@@ -74,10 +65,9 @@ class Offline:
         self._note_missing(layout)
 
         served = _everything(backend)
-        speaking, splitting = faculty(backend, Dialects), faculty(backend, Splits)
 
         def spoken(gang: PodGang) -> PodGang:
-            return with_dialect(gang, speaking.dialect(gang, (), served)) if speaking is not None else gang
+            return with_dialect(gang, backend.dialect(gang, (), served)) if backend.has_dialects else gang
 
         def draft(gang: PodGang, group: PodGroup) -> PodDraft:
             made = PodDraft(selection.scheduler_name, backend.gate)
@@ -85,18 +75,17 @@ class Offline:
             return made
 
         def surplus(gang: PodGang, group: PodGroup) -> PodDraft | None:
-            if splitting is None or not splitting.splits(spoken(gang), group):
+            if not backend.separates_surplus(spoken(gang), group):
                 return None
             made = PodDraft(selection.scheduler_name, backend.gate)
-            splitting.prepare_surplus(spoken(gang), group, made)
+            backend.prepare_surplus_pod(spoken(gang), group, made)
             return made
 
         def objects(gang: PodGang) -> list[Json]:
             return [o.owned_by(gang) for o in backend.translate(spoken(gang), served)]
 
-        tags = tagging.claim_labels(layout.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
         settings = selection.settings(self._topology(layout))
-        return Scheduling(settings, draft, surplus, objects, tags)
+        return Scheduling(settings, draft, surplus, objects, backend.claim_labels(layout.pcs))
 
     def _topology(self, layout: SetLayout) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled
@@ -125,17 +114,13 @@ class _Everything(frozenset[str]):
 
 
 def _everything(backend: Backend) -> Served:
-    probing = faculty(backend, Probes)
-    probes = probing.probes if probing is not None else ()
     return Served(
-        fields={kind: _Everything() for kind in backend.kinds}, kept=frozenset(p.name for p in probes)
+        fields={kind: _Everything() for kind in backend.kinds}, kept=frozenset(p.name for p in backend.probes)
     )
 
 
 def _check(backend: Backend, layout: SetLayout) -> None:
-    validating = faculty(backend, Validates)
-    problems = validating.validate(layout.pcs) if validating is not None else ()
-    errors = [p for p in problems if not p.warning]
+    errors = [p for p in backend.validate(layout.pcs) if not p.warning]
     if errors:
         text = "; ".join(str(e) for e in errors)
         raise CommandError(f"{layout.name}: {text}", "; ".join(e.remedy for e in errors if e.remedy))

@@ -47,7 +47,7 @@ from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.triggers import Trigger, itself
-from grove.schedulers.backend import HeedsGates, Observation, faculty
+from grove.schedulers.types import Observation
 
 
 class GangController:
@@ -163,8 +163,7 @@ class GangController:
 
     def _heeds_gates(self, gang: PodGang) -> bool:
         backend = self._backends.here(gang)
-        heeding = faculty(backend, HeedsGates) if backend is not None else None
-        return heeding is not None and heeding.heeds_gates
+        return backend is not None and backend.depends_on_gates
 
     def _size(self, gang: PodGang, informer: Informer[PodClique]) -> int:
         """How many pods it has at least when it is complete."""

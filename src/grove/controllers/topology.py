@@ -28,7 +28,8 @@ from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.manager import Manager
 from grove.runtime.controller.triggers import Trigger, itself
-from grove.schedulers.backend import SchedulerObject, Topologies, faculty
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import SchedulerObject
 
 
 class TopologyController:
@@ -36,10 +37,10 @@ class TopologyController:
         self._context = context
         self._informers = informers
         self._applier = Applier()
-        self._schedulers: dict[str, tuple[Topologies, Informer[Companion]]] = {
-            b.scheduler_name: (keeping, manager.informer(kind, decode_companion, required=False))
+        self._schedulers: dict[str, tuple[Backend, Informer[Companion]]] = {
+            b.scheduler_name: (b, manager.informer(kind, decode_companion, required=False))
             for b in sorted(context.registry.backends, key=lambda b: b.name)
-            if (keeping := faculty(b, Topologies)) is not None and (kind := keeping.topology_kind) is not None
+            if (kind := b.topology_kind) is not None
         }
 
     def controller(self) -> Controller[ObjectKey]:
@@ -87,7 +88,7 @@ class TopologyController:
         compared: list[Compared] = []
         failures: list[Exception] = []
         for name, (backend, informer) in self._schedulers.items():
-            wanted = backend.topology(binding)
+            wanted = backend.topology_object(binding)
             if name in referred:
                 compared.append(_compare(name, referred.pop(name), wanted, informer))
             elif informer.synced.is_set():
@@ -121,7 +122,12 @@ class TopologyController:
         try:
             try:
                 made = await self._applier.ensure(
-                    informer, key, body, owner_uid=uid, ours=wanted.ours, fixed=wanted.fixed
+                    informer,
+                    key,
+                    body,
+                    owner_uid=uid,
+                    ours=wanted.owned_fields,
+                    fixed=wanted.immutable_fields,
                 )
             except FixedFieldsError as e:
                 await informer.objects.delete(e.key, uid=e.uid)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from grove.schedulers.backend import Backend
-from grove.schedulers.promises import Declares, Offer, Promise
+from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.registry import installed
 
 PAGE = "docs/choosing-a-scheduler.md"
@@ -35,7 +35,7 @@ def results(root: Path) -> dict[str, Shown]:
 def offers() -> list[tuple[Backend, Offer]]:
     """Those of Grove's own backends."""
     ours = [factory({}) for factory in installed().values() if factory.__module__.startswith("grove.")]
-    return [(b, offer) for b in ours if isinstance(b, Declares) for offer in b.offers]
+    return [(b, offer) for b in ours for offer in b.variants]
 
 
 def page(root: Path) -> str:

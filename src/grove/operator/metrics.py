@@ -11,7 +11,7 @@ from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.plan.gangs.gates import conditions
 from grove.plan.status.conditions import find
-from grove.schedulers.backend import dialect_of
+from grove.schedulers.recorded_dialect import dialect_of
 
 
 class GroveMetrics(Collector):

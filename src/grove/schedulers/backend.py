@@ -1,392 +1,283 @@
-"""What a scheduler backend is.
+"""The contract of a scheduler backend.
 
-A backend translates. It is pure: given a PodGang it says which objects its scheduler needs, and given a draft of a pod
-it adds what ties the pod to those objects. The framework does the rest: it creates, updates and prunes the objects,
-repairs them when somebody edits or deletes them, retries, and reports on the PodGang. So a new scheduler is one module.
+A backend translates. Given a PodGang it returns the objects that its scheduler needs; given a draft of a pod it adds
+what ties the pod to those objects. The framework does the rest: it creates, updates and prunes the objects, restores
+them when somebody edits or deletes them, retries, and reports on the PodGang. So a new scheduler is one module.
 
-The core is two methods. Everything else is an optional protocol below: implement the method and the framework uses it.
+`translate` and `prepare_pod` are abstract. Every other method and attribute has a default that is right for a scheduler
+without that feature; override what your scheduler needs.
+
+Rules for all methods:
+
+- Pure: no I/O, no clock, no randomness, no state between calls. The same arguments give the same result.
+- They run synchronously on the operator's event loop, often once per gang or pod, so they must be fast.
+- Arguments are shared with caches: do not change them. The exception is the `PodDraft`, which is there to be changed.
+- Return fresh values: the framework may change or keep what it gets.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-import msgspec
-
-from grove.api.conditions import ConditionType, Reason
 from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
-from grove.api.podgang import PodGang, PodGangStatus, PodGroup
-from grove.api.serialization.model import replace
+from grove.api.podgang import PodGang, PodGroup
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
-from grove.plan.layout.set_layout import owner_reference
 from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.status.conditions import find, put
-
-Json = dict[str, Any]
-
-
-class ObjectKind(NamedTuple):
-    """A kind of object that a backend writes or reads. Much is looked up by it, and a tuple is hashed in C."""
-
-    group: str
-    version: str
-    plural: str
-    kind: str
-    namespaced: bool = True
-
-    @property
-    def api_version(self) -> str:
-        return f"{self.group}/{self.version}" if self.group else self.version
+from grove.schedulers.promises import Offer
+from grove.schedulers.types import Json, ObjectKind, Observation, Probe, SchedulerObject, Served
 
 
-class SchedulerObject(NamedTuple):
-    """An object that must exist. `body` has `metadata.name`, labels and annotations if any, and the spec.
+class Backend(ABC):
+    """Translates gangs for one scheduler. An instance serves one profile of the operator's configuration.
 
-    The framework adds apiVersion, kind, namespace and the owner reference. Fields that are not in the body belong to
-    others and are left as they are, except inside `ours`: paths such as `spec.subGroups` in which the backend
-    alone decides.
-
-    `fixed` are paths that the server does not let anybody change. An object that differs there is deleted and made
-    anew: at once, or if it is `held` by pods that use it, when the gang has none; until then it stays as it is.
+    The factory in the entry point gets the profile's settings, a dict, and raises msgspec.ValidationError for settings
+    that it does not accept.
     """
 
-    kind: ObjectKind
-    body: Json
-    ours: tuple[str, ...] = ("spec",)
-    fixed: tuple[str, ...] = ()
-    held: bool = False
-
-    @property
-    def name(self) -> str:
-        return str(self.body["metadata"]["name"])
-
-    def owned_by(self, gang: PodGang) -> Json:
-        """The whole object, as it is written for a gang."""
-        metadata = dict(self.body["metadata"])
-        if self.kind.namespaced:
-            metadata["namespace"] = gang.metadata.namespace
-        metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(gang))]
-        head = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
-        return head | self.body | {"metadata": metadata}
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What the cluster serves of the kinds that a backend asked about.
-
-    `fields` are paths such as `spec.minMember`, per kind; a kind that is not in it is not served. `kept` are the names
-    of the backend's probes whose field the server kept, `dropped` those whose field was gone from its answer. A probe
-    that the server refused is in neither: it says nothing about the field. `objects` has the objects of the kinds that
-    the backend reads, by name; a kind that is not served, or that Grove may not read, is not in it.
-    """
-
-    fields: Mapping[ObjectKind, frozenset[str]] = field(default_factory=dict)
-    kept: frozenset[str] = frozenset()
-    dropped: frozenset[str] = frozenset()
-    objects: Mapping[ObjectKind, Mapping[str, Json]] = field(default_factory=dict)
-
-    def __contains__(self, kind: ObjectKind) -> bool:
-        return kind in self.fields
-
-    def has(self, kind: ObjectKind, path: str) -> bool:
-        return path in self.fields.get(kind, frozenset())
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """A question that only the server can answer: would it keep this field, or drop it in silence?
-
-    `body` is created as a dry run in the namespace `default`; the probe is kept when the answer has at `path` what was
-    sent there.
-    """
+    # --- identity ---
 
     name: str
-    kind: ObjectKind
-    body: Json
-    path: str
-
-
-class Backend(Protocol):
-    """The core. An instance serves one profile of the operator's configuration."""
-
-    name: str
-    """What the label `grove.io/scheduler-backend` says."""
+    """The value of the label `grove.io/scheduler-backend` on gangs, a DNS label."""
 
     scheduler_name: str
-    """What pods that leave it open get as `spec.schedulerName`."""
+    """The `spec.schedulerName` of pods whose template names none."""
 
     gate: str
-    """The scheduling gate that holds the pods of this backend."""
+    """The scheduling gate that holds the pods of this backend, such as `example.com/gang`. No other backend has it."""
+
+    variants: Sequence[Offer] = ()
+    """What the scheduler guarantees, for people who choose one: an entry for each variant of it, the best first.
+
+    The table in docs/choosing-a-scheduler.md is generated from it. Default: nothing is declared.
+    """
+
+    def matches(self, scheduler_name: str) -> bool:
+        """Whether this backend serves pods with this schedulerName.
+
+        Called when the operator starts, to find the backend of each profile, and to select the backend of a set.
+        Default: only `self.scheduler_name`.
+        """
+        return scheduler_name == self.scheduler_name
+
+    # --- what the cluster serves ---
 
     kinds: Sequence[ObjectKind]
-    """The kinds that `translate` may return, in the order in which they are created; deleted in reverse.
+    """The kinds that `translate` may return, in the order in which they are created. They are deleted in reverse order.
 
-    A cluster need not serve them all: `translate` sees which it does. One that is returned and not served is reported.
+    The operator watches them all. A cluster need not serve them all: `translate` gets those that it serves. If
+    `translate` returns an object whose kind is not served, the gang reports that the scheduler is not installed.
     """
 
+    reads: Sequence[ObjectKind] = ()
+    """Kinds that `translate` looks up by name in `served.objects`, such as queues.
+
+    They are cluster-scoped, or their names are unique in the cluster. The operator watches them and translates every
+    gang again when such an object is created or deleted or its spec changes; changes of its status have no effect.
+    Default: none.
+    """
+
+    probes: Sequence[Probe] = ()
+    """Fields about which only a dry run can tell whether the server keeps them.
+
+    The operator runs the probes when it starts, when a kind becomes served, and every few minutes, because clusters are
+    upgraded. Default: none.
+    """
+
+    def detected_variant(self, served: Served) -> Offer | None:
+        """The entry of `variants` that this cluster has, and that new gangs get.
+
+        Called when the discovery has a new result, to log it. Default: None, nothing is logged.
+        """
+        return None
+
+    # --- objects and pods ---
+
+    @abstractmethod
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
-        """The objects that this gang needs, which may be none.
+        """The objects that this gang needs; none if its pods tell the scheduler all.
 
-        Called whenever the gang's spec, labels or annotations change, when it is initialized, and for repair. The same
-        gang gives the same objects; of its status only the conditions Initialized and SchedulerDialect may matter.
-        Raise Refusal for a gang that this scheduler cannot serve; anything else that is raised counts as a defect
-        of the backend, and both are reported on the gang and disturb no other.
+        The podgang controller calls it in every reconcile of the gang, and applies the difference to the cluster. The
+        result must depend on nothing but the arguments and the settings; of the gang's status only on the conditions
+        Initialized and SchedulerDialect.
+
+        Raise Refusal for a gang that this scheduler cannot serve. Any other exception counts as a defect of the
+        backend. Both are reported on this gang and affect no other.
         """
-        ...
 
+    @abstractmethod
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        """Adds what ties the pods of a group to the gang: labels, annotations, fields of the spec.
+        """Adds to the draft what ties a pod of this group to the gang: labels, annotations, fields of the spec.
 
-        Called while the pods are built, once for all pods of a group. May raise Refusal.
+        The podclique controller calls it before it creates pods, once for all pods of the group. Keep what the draft
+        already has. May raise Refusal: then no pods are created, and the clique reports why.
         """
-        ...
 
-
-class Refusal(Exception):  # noqa: N818
-    """A gang that this scheduler cannot serve as asked: what is wrong, and what the user can do.
-
-    `reason` is that of the gang's condition BackendSynced.
-    """
-
-    def __init__(self, message: str, remedy: str = "", reason: str = Reason.REFUSED_BY_BACKEND) -> None:
-        super().__init__(f"{message}; {remedy}" if remedy else message)
-        self.reason = reason
-
-
-F = TypeVar("F")
-
-_FACULTIES: dict[tuple[type, type], bool] = {}
-
-
-def faculty(backend: Backend, kind: type[F]) -> F | None:
-    """The backend as one of the optional protocols below; None if it is not.
-
-    Python is asked once per class, since `isinstance` on a protocol is slow: what a backend can do must not depend on
-    its settings.
-    """
-    asked = (type(backend), kind)
-    found = _FACULTIES.get(asked)
-    if found is None:
-        found = _FACULTIES[asked] = isinstance(backend, kind)
-    return backend if found else None  # type: ignore[return-value]
-
-
-@runtime_checkable
-class Matches(Protocol):
-    def matches(self, scheduler_name: str) -> bool:
-        """Whether pods with this schedulerName are for this backend. Without this method: only its own name."""
-        ...
-
-
-@runtime_checkable
-class Probes(Protocol):
-    @property
-    def probes(self) -> Sequence[Probe]:
-        """Asked when the operator starts, when a kind becomes served, and now and then: clusters are upgraded."""
-        ...
-
-
-@runtime_checkable
-class Validates(Protocol):
-    def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
-        """What is wrong with a set for this scheduler, or will not have the effect that it seems to have (warnings)."""
-        ...
-
-
-@runtime_checkable
-class Observes(Protocol):
-    def observe(self, gang: PodGang, objects: Sequence[Json]) -> "Observation":
-        """What the scheduler says in its own objects about a gang."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The scheduler's word: why a gang is not placed, in its own words; how well it is placed, if it says so."""
-
-    reason: str = ""
-    message: str = ""
-    placement_score: float | None = None
-
-
-@runtime_checkable
-class Topologies(Protocol):
-    topology_kind: ObjectKind | None
-    """The kind of what `topology` returns, which is cluster-scoped; None if by its settings it writes none."""
-
-    def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
-        """The scheduler's own object for a cluster topology, of the same name."""
-        ...
-
-
-@runtime_checkable
-class Reads(Protocol):
-    reads: Sequence[ObjectKind]
-    """Kinds of the scheduler that `translate` looks up in `served.objects` by name, such as queues.
-
-    They are cluster-scoped, or their names are unique in the cluster all the same.
-    A gang is translated anew when one of them comes, goes or gets another spec; not when its status changes.
-    """
-
-
-@runtime_checkable
-class Annotates(Protocol):
-    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
-        """Annotations for a gang of a set: what the backend needs of the set and a gang does not say.
-
-        `members` are the cliques of the gang's groups, in their order. Always give the same keys: a key that is
-        left out later stays on the gang as it was.
-        """
-        ...
-
-
-@runtime_checkable
-class TagsClaims(Protocol):
-    def claim_labels(self, pcs: PodCliqueSet) -> Mapping[str, str]:
-        """Labels without which this scheduler does not let the pods of a set use the claims that they share."""
-        ...
-
-
-@runtime_checkable
-class Promises(Protocol):
-    def shortfall(self, gang: PodGang, served: Served) -> str:
-        """What the gang asks for and this cluster cannot promise; empty when all is promised."""
-        ...
-
-
-@runtime_checkable
-class Strict(Protocol):
-    strict: bool
-    """Whether gangs with a shortfall are refused; a set may say otherwise (`grove.io/gang-guarantee`)."""
-
-
-@runtime_checkable
-class Prioritizes(Protocol):
-    def priority_class(self, members: Sequence[Clique]) -> str | None:
-        """The priority class of a gang whose set names none. `members` are the cliques of its groups, in their order.
-
-        For a scheduler with which the pods of a gang cannot keep priorities of their own.
-        """
-        ...
-
-
-@runtime_checkable
-class PinsPriority(Protocol):
-    pins_priority: bool
-    """Whether a gang keeps its priority class as long as it exists, since neither its pods nor its objects can change
-    theirs."""
-
-
-@runtime_checkable
-class HeedsGates(Protocol):
-    heeds_gates: bool
-    """Whether what a gang is translated into depends on which of its pods have lost their gates."""
-
-
-@runtime_checkable
-class Dialects(Protocol):
-    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
-        """In which of its scheduler's APIs a gang is to be written, as one CamelCase word.
-
-        For a scheduler whose API differs between clusters. The answer is a condition of the gang, where `translate`
-        and `prepare_pod` find it with `dialect_of`, so that they agree in whichever process they run. A pod is made
-        once it is known, and released once it is there. Called whenever the gang is looked at, also when it has a
-        dialect: its pods, here those that exist, are tied to that, so it is kept as long as it serves. May raise
-        Refusal.
-        """
-        ...
-
-
-def dialect_of(gang: PodGang) -> str:
-    """The recorded dialect; empty while there is none."""
-    found = find(gang.status.conditions, ConditionType.DIALECT) if gang.status else None
-    return (found.reason or "") if found is not None else ""
-
-
-def with_dialect(gang: PodGang, dialect: str) -> PodGang:
-    """The gang as its backend is to see it, before the dialect is written; when that was is not for it to know."""
-    if dialect_of(gang) == dialect:
-        return gang
-    status = gang.status or PodGangStatus(phase="Pending")
-    said = put(status.conditions, ConditionType.DIALECT, "True", dialect, "", _NO_TIME)
-    return replace(gang, status=replace(status, conditions=said))
-
-
-_NO_TIME = datetime.min.replace(tzinfo=UTC)
-
-
-@runtime_checkable
-class Splits(Protocol):
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
-        """Whether the pods of a group beyond its minimum, those with the higher indices, are kept apart from the gang.
-
-        They are then drafted by `prepare_surplus`, and released only when the gang is scheduled: they take no room
-        from it. When the group shrinks they go first.
-        """
-        ...
-
-    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        """As `prepare_pod`, for the pods beyond the minimum."""
-        ...
-
-
-@runtime_checkable
-class Links(Protocol):
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
-        """Why the scheduler would not see this pod as part of its gang, and what to do; empty when it would.
+        """Why the scheduler would not treat this existing pod as part of its gang, and what to do; empty if it would.
 
-        Servers drop fields of features that are switched off, in silence. Such a pod keeps its gate.
+        The podclique controller calls it before it removes a pod's gate. API servers silently drop fields of features
+        that are switched off, and admission webhooks change labels. Such a pod keeps its gate and is recreated later.
+        Default: empty, every pod is linked.
         """
-        ...
+        return ""
 
+    def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
+        """Whether the group's pods beyond its minimum, those with the highest indices, stay out of the gang.
 
-@runtime_checkable
-class Attempts(Protocol):
-    """For a scheduler that gives up: pods that follow need another dialect than those that it gave up."""
-
-    def given_up(self, gang: PodGang, pod: Pod) -> bool:
-        """Whether the gang has to take this pod in before it is deleted: its end calls for a new dialect.
-
-        Pods of its clique are neither made nor deleted until the gang has one.
+        If True, `prepare_surplus_pod` prepares them, their gates open only when the gang is scheduled, so that they
+        take no room from it, and they are deleted first when the group shrinks. Default: False.
         """
-        ...
+        return False
 
-    def outdated(self, gang: PodGang, pod: Pod) -> bool:
-        """Whether a pod belongs to an earlier dialect and will never be placed. It is deleted and made anew."""
-        ...
+    def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:  # noqa: B027
+        """As `prepare_pod`, for the pods that `separates_surplus` keeps out of the gang.
 
-
-@runtime_checkable
-class Releases(Protocol):
-    def release(self, gang: PodGang, waited: float) -> Mapping[str, str]:
-        """Annotations that a pod gets in the write that removes its gate, `waited` seconds after it was made."""
-        ...
-
-
-@runtime_checkable
-class StandIns(Protocol):
-    stand_ins: bool
-    """Whether its scheduler makes pods that keep a place for those of a gang, and labels them
-    `grove.io/stand-in-for`. They are among the pods that `dialect` gets, and what the scheduler says of them is said
-    of the gang."""
-
-
-@runtime_checkable
-class Paces(Protocol):
-    def pause(self, gang: PodGang) -> float:
-        """How many seconds after the gang before it has begun the pods of this one are released; 0 for at once.
-
-        For a scheduler that mixes up gangs that it meets in the same moment. Asked as long as pods have gates.
+        Default: adds nothing, so that the scheduler places each on its own.
         """
-        ...
 
-    def begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
-        """Whether the scheduler has taken up a gang whose pods were released, so that the pause begins.
+    # --- what the user asks for ---
 
-        `pods` are those of the gang and those that stand in for them. A gang that does not begin holds up the others
-        for a while only.
+    def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
+        """What is wrong with a set for this scheduler; warnings for what will have no effect.
+
+        Called for each new version of a set, before any object is created for it, and by `grove render`. The set is
+        valid otherwise. Errors stop the set, warnings become an event. Default: none.
         """
-        ...
+        return ()
+
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+        """Annotations for a gang of this set: what the backend needs to know of the set and the gang does not say.
+
+        `members` are the cliques of the gang's groups, in their order. Called whenever the operator plans the gangs of
+        a set. Always return the same keys: a key that is missing later stays on the gang with its old value.
+        Default: none.
+        """
+        return {}
+
+    def claim_labels(self, pcs: PodCliqueSet) -> Mapping[str, str]:
+        """Labels for the ResourceClaims that pods of this set share, if the scheduler needs any to let pods use them.
+
+        Called whenever the operator plans such claims. Default: none.
+        """
+        return {}
+
+    def default_priority_class(self, members: Sequence[Clique]) -> str | None:
+        """The priority class of a gang whose set names none; `members` as for `gang_annotations`.
+
+        For a scheduler that wants one priority for all pods of a gang. Default: None, pods keep their own.
+        """
+        return None
+
+    pins_priority: bool = False
+    """Whether a gang keeps its first priority class as long as it exists.
+
+    For a scheduler that has the priority in pods or in immutable fields. Default: a new class of the set reaches the
+    existing gangs.
+    """
+
+    # --- guarantees ---
+
+    def shortfall(self, gang: PodGang, served: Served) -> str:
+        """What the gang asks for and this cluster cannot guarantee, in one sentence; empty if it guarantees everything.
+
+        Called after `translate`. The gang reports it in its condition BackendSynced; if the profile or the set is
+        strict, the gang is refused instead. Default: empty.
+        """
+        return ""
+
+    strict: bool = False
+    """Whether gangs with a shortfall are refused. The annotation `grove.io/gang-guarantee` of a set overrides it."""
+
+    # --- status ---
+
+    def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation | None:
+        """What the scheduler reports about the gang in its own objects.
+
+        `objects` are those of the gang in `kinds`, as they are in the cluster. Called when the podgang controller
+        writes the gang's status. Default: None, which means that this scheduler reports nothing there; the framework
+        then reads the PodScheduled conditions of the gang's pods.
+        """
+        return None
+
+    # --- topology ---
+
+    topology_kind: ObjectKind | None = None
+    """The cluster-scoped kind of what `topology_object` returns. Default: None, the backend writes no topologies."""
+
+    def topology_object(self, binding: ClusterTopologyBinding) -> SchedulerObject:
+        """The scheduler's own object for a cluster topology.
+
+        The topology controller calls it for each ClusterTopologyBinding, but never if `topology_kind` is None.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has a topology_kind and no topology_object")
+
+    # --- dialects: schedulers whose API differs between clusters, or that need a new attempt after giving up ---
+
+    has_dialects: bool = False
+    """Whether `dialect` returns dialects. If so, pods are created only when the gang's dialect is known, and released
+    only when it is recorded. Must not depend on the cluster."""
+
+    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        """In which of its scheduler's APIs this gang is written, as one CamelCase word.
+
+        Called in every reconcile of a gang, if `has_dialects` is True, also when the gang has a dialect already:
+        `pods` are the gang's existing pods, which are tied to the recorded one, so keep it while it works. The
+        framework records the answer as the reason of the gang's condition SchedulerDialect. `translate` and
+        `prepare_pod` read it there with `dialect_of`, so that they agree even if they run in different processes. May
+        raise Refusal.
+        """
+        return ""
+
+    depends_on_gates: bool = False
+    """Whether `dialect` or `translate` depend on which pods still have their gates.
+
+    Default: False, and a pod that only loses its gate does not trigger a reconcile of its gang.
+    """
+
+    def needs_new_dialect(self, gang: PodGang, pod: Pod) -> bool:
+        """Whether this pod shows that the scheduler gave the gang up, so that its pods need a new dialect.
+
+        The podclique controller calls it for each pod of a clique. While it is True for one, the controller neither
+        creates nor deletes pods of the clique: the pod stays as evidence until `dialect` has seen it. Default: False.
+        """
+        return False
+
+    def is_outdated(self, gang: PodGang, pod: Pod) -> bool:
+        """Whether this pod belongs to an earlier dialect, so that the scheduler will never place it.
+
+        The podclique controller calls it for each pod of a clique, and deletes and recreates such pods. Default: False.
+        """
+        return False
+
+    creates_stand_ins: bool = False
+    """Whether the scheduler creates placeholder pods, with the label `grove.io/stand-in-for: <gang>`.
+
+    If True, the operator watches them, passes them to `dialect` and `has_begun` beside the gang's own pods, and takes
+    what the scheduler says about them as said about the gang. Default: False.
+    """
+
+    # --- release: removing the gates ---
+
+    def release_annotations(self, gang: PodGang, waited_seconds: float) -> Mapping[str, str]:
+        """Annotations that a pod gets in the same patch that removes its gate.
+
+        `waited_seconds` is the age of the pod. `prepare_pod` must have set the same keys. Default: none.
+        """
+        return {}
+
+    def release_pause_seconds(self, gang: PodGang) -> float:
+        """The minimum pause between the moment when the previous gang has begun and the release of this one.
+
+        For a scheduler that mixes up gangs whose pods arrive at the same moment. Called while pods of the gang have
+        gates to open. Default: 0, the gang is released at once.
+        """
+        return 0.0
+
+    def has_begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+        """Whether the scheduler has visibly begun to place a released gang, so that the pause can start.
+
+        `pods` are those of the gang and its stand-ins. Called only for gangs with a pause. A gang that does not begin
+        delays the others for a limited time only. Default: True.
+        """
+        return True

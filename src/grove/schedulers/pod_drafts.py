@@ -2,16 +2,15 @@
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
-from grove.schedulers.backend import Backend, Splits, faculty
+from grove.schedulers.backend import Backend
 
 
 def draft_pods(backend: Backend, gang: PodGang, group: PodGroup, scheduler_name: str) -> GroupDrafts:
     """`gang` has its dialect, if the backend has dialects. Raises Refusal."""
     required = PodDraft(scheduler_name, backend.gate)
     backend.prepare_pod(gang, group, required)
-    splitting = faculty(backend, Splits)
-    if splitting is None or not splitting.splits(gang, group):
+    if not backend.separates_surplus(gang, group):
         return GroupDrafts(required)
     surplus = PodDraft(scheduler_name, backend.gate)
-    splitting.prepare_surplus(gang, group, surplus)
+    backend.prepare_surplus_pod(gang, group, surplus)
     return GroupDrafts(required, surplus)

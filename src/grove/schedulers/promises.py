@@ -4,12 +4,9 @@ A backend may say more in its own page; here stands what can be compared. Each p
 by a real run, or a test fails: see docs/schedulers/results.json.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
-
-from grove.schedulers.backend import Served
 
 
 class Promise(StrEnum):
@@ -42,16 +39,3 @@ class Offer:
         """What is not promised, and what happens then if there is more to say."""
         missing = [p for p in Promise if p not in self.kept]
         return [f"{p}: {self.instead[p]}" if p in self.instead else p.value for p in missing]
-
-
-@runtime_checkable
-class Declares(Protocol):
-    offers: Sequence[Offer]
-    """One for each form of the scheduler, the best first."""
-
-
-@runtime_checkable
-class Chooses(Protocol):
-    def chosen(self, served: Served) -> Offer:
-        """The form of the scheduler that this cluster has, and new gangs get: said in the log when it changes."""
-        ...

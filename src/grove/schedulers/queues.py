@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from grove.api.conditions import Reason
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.validation.problem import Problem, invalid
-from grove.schedulers.backend import ObjectKind, Refusal, Served
+from grove.schedulers.types import ObjectKind, Refusal, Served
 from grove.schema.errors import Path
 
 Look = Callable[[Mapping[str, str], Mapping[str, str]], str]

@@ -22,7 +22,7 @@ from grove.api.config import Schedulers
 from grove.api.topology import ClusterTopologyBinding
 from grove.plan.gangs.membership import GangSettings
 from grove.plan.layout.set_layout import SetLayout
-from grove.schedulers.backend import Annotates, Backend, Matches, Prioritizes, faculty
+from grove.schedulers.backend import Backend
 
 GROUP = "grove.schedulers"
 
@@ -54,8 +54,8 @@ class Selection:
             self.backend.name,
             topology,
             referred.get(self.backend.scheduler_name, ""),
-            annotating.annotate if (annotating := faculty(self.backend, Annotates)) else None,
-            ranking.priority_class if (ranking := faculty(self.backend, Prioritizes)) else None,
+            self.backend.gang_annotations,
+            self.backend.default_priority_class,
         )
 
 
@@ -131,7 +131,7 @@ class Registry:
                 )
             return Selection(backend, scheduler_name or backend.scheduler_name)
         wanted = scheduler_name or self._default
-        matching = [b for b in self._by_name.values() if serves(b, wanted)]
+        matching = [b for b in self._by_name.values() if b.matches(wanted)]
         if not matching:
             raise SelectionError(
                 f"no enabled backend serves schedulerName {wanted!r}; enabled are: "
@@ -141,11 +141,11 @@ class Registry:
 
     def serves(self, scheduler_name: str) -> bool:
         """Whether any enabled backend does."""
-        return any(serves(b, scheduler_name) for b in self._by_name.values())
+        return any(b.matches(scheduler_name) for b in self._by_name.values())
 
     def ambiguity(self, scheduler_name: str) -> str:
         """What is to be said of a name that several backends serve; empty for any other."""
-        first, *others = [b.name for b in self._by_name.values() if serves(b, scheduler_name)] or [""]
+        first, *others = [b.name for b in self._by_name.values() if b.matches(scheduler_name)] or [""]
         if not others:
             return ""
         return (
@@ -162,7 +162,7 @@ class Registry:
     @staticmethod
     def _make(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
         for factory in factories.values():
-            if serves(factory({}), profile):
+            if factory({}).matches(profile):
                 try:
                     return factory(settings)
                 except msgspec.ValidationError as e:
@@ -170,9 +170,3 @@ class Registry:
         raise ConfigurationError(
             f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
         )
-
-
-def serves(backend: Backend, scheduler_name: str) -> bool:
-    if (matching := faculty(backend, Matches)) is not None:
-        return matching.matches(scheduler_name)
-    return scheduler_name == backend.scheduler_name

@@ -14,7 +14,8 @@ from grove.cli.main import app
 from grove.cli.output import CommandError
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers import registry
-from grove.schedulers.backend import ObjectKind, Refusal, SchedulerObject, Served
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import ObjectKind, Refusal, SchedulerObject, Served
 from tests.unit.api.sets import clique, pcs_json
 from tests.unit.plan.samples import DEVICE, share
 
@@ -24,7 +25,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 POD_GROUP = ObjectKind("example.com", "v1", "podgroups", "PodGroup")
 
 
-class Example:
+class Example(Backend):
     """A backend with one object per gang."""
 
     name = "example"

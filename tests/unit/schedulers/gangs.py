@@ -15,7 +15,8 @@ from grove.api import labels
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Backend, ObjectKind, Served
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import ObjectKind, Served
 
 Json = dict[str, Any]
 

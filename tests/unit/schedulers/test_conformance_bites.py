@@ -8,10 +8,13 @@ import msgspec
 import pytest
 from grove_sandbox.conformance import SAMPLES, BackendConformance
 
+from grove.api.pod_view import Pod
+from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import ObjectKind, SchedulerObject, Served
+from grove.schedulers.backend import Backend
 from grove.schedulers.registry import Factory
+from grove.schedulers.types import Json, ObjectKind, Observation, SchedulerObject, Served
 
 KIND = ObjectKind("example.com", "v1", "gangs", "Gang")
 COUNT = iter(range(10**9))
@@ -21,7 +24,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True):
     pass
 
 
-class Good:
+class Good(Backend):
     name = "good"
     scheduler_name = "good"
     gate = "example.com/gang"
@@ -47,7 +50,8 @@ class Good:
 class Forgetful(Good):
     """Loses priority and topology, and does not say so."""
 
-    shortfall: Any = None
+    def shortfall(self, gang: PodGang, served: Served) -> str:
+        return ""
 
 
 class Lenient(Good):
@@ -96,10 +100,8 @@ class Ungated(Good):
         pod.gate = ""
 
 
-class Fixed(Good):
+class Fixed(Forgetful):
     """Does not tell its scheduler the minimums."""
-
-    shortfall: Any = None
 
     def body(self, gang: PodGang) -> dict[str, Any]:
         return super().body(gang) | {"spec": {"gang": True}}
@@ -113,6 +115,73 @@ class NotJson(Good):
 class Owning(Good):
     def body(self, gang: PodGang) -> dict[str, Any]:
         return super().body(gang) | {"metadata": {"name": gang.metadata.name, "namespace": "mine"}}
+
+
+class SecretDialect(Good):
+    """Has a dialect and does not announce it, so that nobody records it."""
+
+    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        return "V1"
+
+
+class WordyDialect(SecretDialect):
+    has_dialects = True
+
+    def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        return "version one"
+
+
+class NeverContent(Good):
+    """Calls every pod outdated."""
+
+    def is_outdated(self, gang: PodGang, pod: Pod) -> bool:
+        return True
+
+
+class Surprising(Good):
+    """Adds an annotation on release that pods do not have before."""
+
+    def release_annotations(self, gang: PodGang, waited_seconds: float) -> dict[str, str]:
+        return {"example.com/waited": str(waited_seconds)}
+
+
+class NeverLinked(Good):
+    def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
+        return "broken"
+
+
+class AlwaysLinked(Good):
+    """Looks at links and finds every one whole."""
+
+    def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
+        return ""
+
+
+class Hasty(Good):
+    """Wants a pause and cannot tell when it starts."""
+
+    def release_pause_seconds(self, gang: PodGang) -> float:
+        return 1.0
+
+
+class Moody(Good):
+    """Forgets a key of its annotations for sets with a priority class."""
+
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> dict[str, str]:
+        found = pcs.spec.template.priority_class_name
+        return {"example.com/priority": found} if found else {}
+
+
+class BadClaims(Good):
+    def claim_labels(self, pcs: PodCliqueSet) -> dict[str, str]:
+        return {"example.com/set": f"{pcs.metadata.namespace}/{pcs.metadata.name}"}
+
+
+class SeesGhosts(Good):
+    """Observes something where there are no objects."""
+
+    def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
+        return Observation("Unschedulable", "no room")
 
 
 def suite(backend: Factory) -> Any:
@@ -164,6 +233,16 @@ def test_a_good_backend_passes_but_for_what_its_module_imports() -> None:
         (Ungated, "test_pods_get_valid_tags_and_keep_their_gate"),
         (Fixed, "test_another_minimum_reaches_the_scheduler_or_is_said_not_to"),
         (NotJson, "test_all_that_it_makes_is_json"),
+        (SecretDialect, "test_a_dialect_is_one_word_and_stays"),
+        (WordyDialect, "test_a_dialect_is_one_word_and_stays"),
+        (NeverContent, "test_a_new_pod_belongs_to_the_dialect_of_its_gang"),
+        (Surprising, "test_the_release_only_changes_annotations_that_pods_have"),
+        (NeverLinked, "test_the_link_of_a_pod_that_was_made_as_drafted_is_whole"),
+        (AlwaysLinked, "test_the_link_of_a_pod_that_was_made_as_drafted_is_whole"),
+        (Hasty, "test_the_pause_before_a_release_is_no_negative_time"),
+        (Moody, "test_annotations_of_gangs_always_have_the_same_keys"),
+        (BadClaims, "test_claims_get_valid_labels"),
+        (SeesGhosts, "test_it_observes_nothing_in_objects_that_say_nothing"),
         (Owning, "test_objects_have_what_an_object_needs_and_nothing_of_the_framework"),
     ],
 )

@@ -6,7 +6,6 @@ from grove_sandbox.conformance import BackendConformance, served_by
 from grove_sandbox.conformance.samples import HOST, RACK, TOPOLOGY, ZONE
 from grove_sandbox.schedulers.catalog import CATALOG
 
-from grove.schedulers.backend import Json, Served
 from grove.schedulers.kai.backend import QUEUES as KAI_QUEUES
 from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
@@ -20,6 +19,7 @@ from grove.schedulers.kube.none import NoGangApi
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
 from grove.schedulers.registry import Factory
+from grove.schedulers.types import Json, Served
 from grove.schedulers.volcano import Volcano
 from grove.schedulers.yunikorn.backend import YuniKorn
 

@@ -12,9 +12,9 @@ from grove.api.serialization import codec
 from grove.plan.gangs.membership import GangSettings, gangs_of_replica
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Observation, Refusal
 from grove.schedulers.kai.backend import Kai
 from grove.schedulers.registry import ConfigurationError, Registry
+from grove.schedulers.types import Observation, Refusal
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
     Json,
@@ -97,9 +97,9 @@ def test_an_old_kai_gets_only_the_fields_that_it_has() -> None:
 
 def test_the_binding_becomes_a_topology() -> None:
     binding = {"metadata": {"name": "floor"}, "spec": {"levels": LEVELS}}
-    made = kai.topology(codec.decode(codec.encode(binding), ClusterTopologyBinding))
+    made = kai.topology_object(codec.decode(codec.encode(binding), ClusterTopologyBinding))
     check_golden("kai/topology", [{"kind": made.kind.kind, **made.body}])
-    assert made.fixed == ("spec.levels",)
+    assert made.immutable_fields == ("spec.levels",)
 
 
 def test_gangs_of_one_name_in_two_namespaces_do_not_share_a_pod_group() -> None:
@@ -135,7 +135,7 @@ def test_a_queue_on_cliques_reaches_all_gangs(of_set: str, of_cliques: tuple[str
         of_set, of_cliques, podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["c0"], "replicas": 2}]
     )
     assert list(kai.validate(found)) == []
-    settings = GangSettings("kai-scheduler", "kai", annotate=kai.annotate)
+    settings = GangSettings("kai-scheduler", "kai", annotate=kai.gang_annotations)
     gangs = gangs_of_replica(SetLayout(found), 0, {}, settings)
     assert [g.metadata.annotations[labels.QUEUE] for g in gangs] == [queue, queue]
     assert kai.claim_labels(found) == {"kai.scheduler/queue": queue}
@@ -207,7 +207,9 @@ def test_a_queue_that_does_not_exist_is_refused_if_queues_can_be_read() -> None:
 
 def test_fields_of_others_in_the_pod_group_are_left_alone() -> None:
     (made,) = kai.translate(GANGS["flat"], served(kai))
-    assert not any(p == "spec" or "markUnschedulable" in p or "schedulingBackoff" in p for p in made.ours)
+    assert not any(
+        p == "spec" or "markUnschedulable" in p or "schedulingBackoff" in p for p in made.owned_fields
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from grove.api.pod_view import Pod, PodMetadata, PodSpec, PodStatus, SchedulingG
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.koordinator.backend import GATED, LINK, POD_GROUPS, POD_GROUPS_OF_KOORDINATOR, UNGATED
 from grove.schedulers.koordinator.topology import TOPOLOGIES
+from grove.schedulers.types import Refusal, Served
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
     Json,
@@ -113,7 +113,7 @@ def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
     binding = {"metadata": {"name": "floor"}, "spec": {"levels": levels}}
     managing = Koordinator({"networkTopology": "managed"})
     assert [b.topology_kind for b in (managing, aware, koordinator)] == [TOPOLOGIES, None, None]
-    made = managing.topology(codec.decode(codec.encode(binding), ClusterTopologyBinding))
+    made = managing.topology_object(codec.decode(codec.encode(binding), ClusterTopologyBinding))
     check_golden("koordinator/topology", [{"kind": made.kind.kind, **made.body}])
 
 
@@ -142,7 +142,7 @@ def test_any_name_with_koord_in_it_is_served(name: str) -> None:
 def test_pods_beyond_the_minimum_are_members_of_nothing_and_keep_quota_and_priority() -> None:
     found = GANGS["groups"]
     draft = PodDraft("koord-scheduler", koordinator.gate)
-    koordinator.prepare_surplus(found, found.spec.pod_groups[0], draft)
+    koordinator.prepare_surplus_pod(found, found.spec.pod_groups[0], draft)
     assert LINK not in draft.labels
     assert draft.labels[QUOTA] == "team-a"
     assert draft.spec == {"priorityClassName": "inference"}
@@ -274,7 +274,7 @@ def test_a_required_domain_is_not_kept_for_replacements_and_that_is_said() -> No
 
 def test_a_constraint_that_is_taken_back_goes_from_the_objects() -> None:
     (made,) = koordinator.translate(GANGS["flat"], served(koordinator))
-    assert f"metadata.annotations.{PREFIX}/network-topology-spec" in made.ours
+    assert f"metadata.annotations.{PREFIX}/network-topology-spec" in made.owned_fields
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_settings_are_defaults_for_sets_that_say_nothing() -> None:
     assert made.body["spec"]["scheduleTimeoutSeconds"] == 60
     (own,) = house.translate(GANGS["users-own"], served(house))
     assert own.body["spec"]["scheduleTimeoutSeconds"] == 90
-    assert house.annotate(pcs(clique()), []) == {labels.QUEUE: "house"}
+    assert house.gang_annotations(pcs(clique()), []) == {labels.QUEUE: "house"}
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.kube.backend import DIALECTS
 from grove.schedulers.kube.dialect import Dialect
 from grove.schedulers.registry import ConfigurationError, Registry
+from grove.schedulers.types import Refusal, Served
 from tests.unit.schedulers.gangs import check_golden, group, packed, together, translated
 from tests.unit.schedulers.gangs import gang as plain_gang
 
@@ -308,27 +308,27 @@ def test_a_pod_with_the_link_of_its_group_may_go_and_one_without_may_not(dialect
 def test_pods_beyond_the_minimum_follow_a_gang_of_several_groups(dialect: str) -> None:
     backend, found = Kubernetes({}), gang(dialect, *TWO)
     part = found.spec.pod_groups[0]
-    assert backend.splits(found, part) == (dialect != "NoGangAPI")
+    assert backend.separates_surplus(found, part) == (dialect != "NoGangAPI")
     draft = PodDraft("default-scheduler", labels.Gate.KUBERNETES)
-    backend.prepare_surplus(found, part, draft)
+    backend.prepare_surplus_pod(found, part, draft)
     assert not draft.spec.keys() & {"schedulingGroup", "workloadRef"}
     assert backend.broken_link(found, part, pod("a-1", "a", 1)) == ""
 
 
 def test_pods_beyond_the_minimum_stay_in_a_tree_that_says_where_they_belong() -> None:
     found = chat("CompositePodGroup")
-    assert not Kubernetes({}).splits(found, found.spec.pod_groups[2])
+    assert not Kubernetes({}).separates_surplus(found, found.spec.pod_groups[2])
 
 
 def test_a_gang_of_one_group_is_not_split() -> None:
     for name in NAMES:
         found = gang(name, group("a", 1))
-        assert not Kubernetes({}).splits(found, found.spec.pod_groups[0])
+        assert not Kubernetes({}).separates_surplus(found, found.spec.pod_groups[0])
 
 
 def test_a_gang_without_a_dialect_is_not_split() -> None:
     found = plain_gang(*TWO)
-    assert not Kubernetes({}).splits(found, found.spec.pod_groups[0])
+    assert not Kubernetes({}).separates_surplus(found, found.spec.pod_groups[0])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grove.schedulers.backend import Backend, ObjectKind, Reads, Topologies, faculty
+from grove.schedulers.backend import Backend
 from grove.schedulers.registry import installed
+from grove.schedulers.types import ObjectKind
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 READ = {"get", "list", "watch"}
@@ -32,8 +33,7 @@ def allowed(kind: ObjectKind, file: str = "operator.yaml") -> set[str]:
 
 
 def made(backend: Backend) -> list[ObjectKind]:
-    found = faculty(backend, Topologies)
-    return [*backend.kinds, *([found.topology_kind] if found and found.topology_kind else [])]
+    return [*backend.kinds, *([backend.topology_kind] if backend.topology_kind else [])]
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
@@ -44,7 +44,7 @@ def test_the_operator_may_write_every_kind_that_a_backend_makes(backend: Backend
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
 def test_the_operator_may_read_every_kind_that_a_backend_looks_up(backend: Backend) -> None:
-    for kind in backend.reads if isinstance(backend, Reads) else ():
+    for kind in backend.reads:
         assert allowed(kind) >= READ, kind
 
 
@@ -52,7 +52,7 @@ def test_a_backend_alone_may_do_what_it_must_and_nothing_that_the_operator_may_n
     kai = BACKENDS["kai"]
     for kind in kai.kinds:
         assert allowed(kind, "backend.yaml") >= READ | WRITE, kind
-    for kind in kai.reads if isinstance(kai, Reads) else ():
+    for kind in kai.reads:
         assert allowed(kind, "backend.yaml") >= READ, kind
     alone = rights("backend.yaml")
     assert alone < rights()

@@ -10,8 +10,8 @@ from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.gangs.membership import GangSettings, gangs_of_replica
 from grove.plan.layout.set_layout import SetLayout
-from grove.schedulers.backend import Observation, Refusal
 from grove.schedulers.registry import ConfigurationError, Registry
+from grove.schedulers.types import Observation, Refusal
 from grove.schedulers.volcano import Volcano
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
@@ -81,14 +81,14 @@ def test_gangs_say_what_their_minimum_requests() -> None:
             {"name": "unit", "cliqueNames": ["worker"], "replicas": 2, "minAvailable": 1}
         ],
     )
-    settings = GangSettings("volcano", "volcano", annotate=admitting.annotate)
+    settings = GangSettings("volcano", "volcano", annotate=admitting.gang_annotations)
     said = [
         g.metadata.annotations[labels.MIN_RESOURCES]
         for g in gangs_of_replica(SetLayout(found), 0, {}, settings)
     ]
     gi = 2**30
     assert said == [f'{{"cpu":"4500m","memory":"{3 * gi}"}}', f'{{"cpu":"3","memory":"{2 * gi}"}}']
-    assert list(volcano.annotate(found, [])) == [labels.QUEUE]
+    assert list(volcano.gang_annotations(found, [])) == [labels.QUEUE]
 
 
 @pytest.mark.parametrize(

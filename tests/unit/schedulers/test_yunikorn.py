@@ -15,8 +15,8 @@ from grove.api.serialization import codec
 from grove.plan.gangs.membership import base_gang
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Refusal, Served
 from grove.schedulers.registry import Selection
+from grove.schedulers.types import Refusal, Served
 from grove.schedulers.yunikorn.backend import (
     APPLICATION,
     PARAMETERS,
@@ -242,15 +242,17 @@ def test_gangs_that_gave_up_together_do_not_do_so_again() -> None:
 
 
 def test_gangs_are_released_one_after_another_and_pods_that_join_one_that_runs_at_once() -> None:
-    assert [yunikorn.pause(number(FOUND, d)) for d in ("Application1", "Application2Placed")] == [1.0, 0]
-    assert YuniKorn({"secondsBetweenGangs": 0}).pause(FOUND) == 0
+    assert [
+        yunikorn.release_pause_seconds(number(FOUND, d)) for d in ("Application1", "Application2Placed")
+    ] == [1.0, 0]
+    assert YuniKorn({"secondsBetweenGangs": 0}).release_pause_seconds(FOUND) == 0
 
 
 def test_a_gang_has_begun_when_its_first_placeholder_is_made_or_yunikorn_has_rejected_it() -> None:
-    assert not yunikorn.begun(FOUND, [WAITS])
-    assert yunikorn.begun(FOUND, [WAITS, PLACE])
-    assert yunikorn.begun(FOUND, [REJECTED])
-    assert not yunikorn.begun(number(FOUND, "Application2"), [PLACE, REJECTED])
+    assert not yunikorn.has_begun(FOUND, [WAITS])
+    assert yunikorn.has_begun(FOUND, [WAITS, PLACE])
+    assert yunikorn.has_begun(FOUND, [REJECTED])
+    assert not yunikorn.has_begun(number(FOUND, "Application2"), [PLACE, REJECTED])
 
 
 def test_placeholders_say_which_gang_they_are_for() -> None:
@@ -259,12 +261,12 @@ def test_placeholders_say_which_gang_they_are_for() -> None:
 
 
 def test_a_pod_that_was_given_up_waits_for_the_gang_and_then_all_of_its_application_are_outdated() -> None:
-    assert yunikorn.given_up(FOUND, TIMED_OUT)
-    assert not yunikorn.given_up(FOUND, EVICTED)
+    assert yunikorn.needs_new_dialect(FOUND, TIMED_OUT)
+    assert not yunikorn.needs_new_dialect(FOUND, EVICTED)
     following = number(FOUND, "Application2")
-    assert not yunikorn.given_up(following, TIMED_OUT)
-    assert [yunikorn.outdated(following, p) for p in (WAITS, RUNS)] == [True, True], "a part runs alone"
-    assert not yunikorn.outdated(FOUND, WAITS)
+    assert not yunikorn.needs_new_dialect(following, TIMED_OUT)
+    assert [yunikorn.is_outdated(following, p) for p in (WAITS, RUNS)] == [True, True], "a part runs alone"
+    assert not yunikorn.is_outdated(FOUND, WAITS)
     part = FOUND.spec.pod_groups[0]
     assert yunikorn.broken_link(FOUND, part, WAITS) == ""
     assert "without the gang" in yunikorn.broken_link(following, part, WAITS)
@@ -273,8 +275,8 @@ def test_a_pod_that_was_given_up_waits_for_the_gang_and_then_all_of_its_applicat
 def test_pods_that_run_stay_when_the_gang_was_made_anew_or_is_placed() -> None:
     again = gang(group("a", 1), annotations=PLAIN)
     again.metadata.uid = "another"
-    assert [yunikorn.outdated(again, p) for p in (WAITS, RUNS)] == [True, False]
-    assert not yunikorn.outdated(number(FOUND, "Application2Placed"), RUNS)
+    assert [yunikorn.is_outdated(again, p) for p in (WAITS, RUNS)] == [True, False]
+    assert not yunikorn.is_outdated(number(FOUND, "Application2Placed"), RUNS)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +306,7 @@ def test_style_and_time_out_are_those_of_the_set_or_of_the_profile(
 
 
 def test_time_behind_the_gate_is_added_to_the_time_out_when_the_gate_is_removed() -> None:
-    assert yunikorn.release(FOUND, 99.5) == {
+    assert yunikorn.release_annotations(FOUND, 99.5) == {
         PARAMETERS: "placeholderTimeoutInSeconds=1000 gangSchedulingStyle=Hard"
     }
 

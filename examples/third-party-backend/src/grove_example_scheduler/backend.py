@@ -15,7 +15,8 @@ import msgspec
 from grove.api.conditions import Reason
 from grove.api.podgang import GangTopologyConstraint, PodGang, PodGroup
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
 
 FLOCKS = ObjectKind("flock.example.com", "v1", "flocks", "Flock")
 LANES = ObjectKind("flock.example.com", "v1", "lanes", "Lane", namespaced=False)
@@ -31,7 +32,7 @@ class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     lane: str = "main"
 
 
-class Flock:
+class Flock(Backend):
     name = "flock"
     scheduler_name = "flock-scheduler"
     gate = "flock.example.com/gang"

@@ -9,7 +9,8 @@ from grove.api import labels
 from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Backend, Json, SchedulerObject, Served, Splits
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import Json, SchedulerObject, Served
 
 
 def objects(backend: Backend, gang: PodGang, served: Served) -> list[SchedulerObject]:
@@ -22,9 +23,9 @@ def drafts(backend: Backend, gang: PodGang) -> dict[str, PodDraft]:
     for group in gang.spec.pod_groups:
         found[group.name] = draft = new_draft(backend)
         backend.prepare_pod(gang, group, draft)
-        if isinstance(backend, Splits) and backend.splits(gang, group):
+        if backend.separates_surplus(gang, group):
             found[f"{group.name} (surplus)"] = surplus = new_draft(backend)
-            backend.prepare_surplus(gang, group, surplus)
+            backend.prepare_surplus_pod(gang, group, surplus)
     return found
 
 
@@ -37,8 +38,13 @@ def everything(backend: Backend, gang: PodGang, served: Served) -> Json:
 
 
 def picture(made: SchedulerObject) -> Json:
-    rest = {"ours": made.ours, "fixed": made.fixed, "held": made.held}
-    return {"kind": made.kind.kind, "body": copy.deepcopy(made.body), **rest}
+    return {
+        "kind": made.kind.kind,
+        "body": copy.deepcopy(made.body),
+        "owned_fields": made.owned_fields,
+        "immutable_fields": made.immutable_fields,
+        "in_use_by_pods": made.in_use_by_pods,
+    }
 
 
 def names(made: Json) -> list[tuple[str, str]]:

@@ -7,20 +7,19 @@ a uid, first without the names of their pods and then with them.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from grove.api.conditions import ConditionType
 from grove.api.podcliqueset import PodCliqueSet
-from grove.api.podgang import NamespacedName, PodGang, PodGangStatus
+from grove.api.podgang import NamespacedName, PodGang
 from grove.api.serialization import codec
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.plan.gangs.membership import gangs_of_replica, topology_name
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.status.conditions import put
-from grove.schedulers.backend import Backend, Dialects, Json, Served
+from grove.schedulers.backend import Backend
+from grove.schedulers.recorded_dialect import with_dialect
 from grove.schedulers.registry import Selection
+from grove.schedulers.types import Json, Served
 
 ZONE = "topology.kubernetes.io/zone"
 RACK = "grove.io/rack"
@@ -209,8 +208,4 @@ def _in_cluster(gang: PodGang, *, named: bool) -> PodGang:
 
 def _recorded(backend: Backend, gang: PodGang, served: Served) -> PodGang:
     """With its dialect, if the backend has such; the framework records it before anything is translated."""
-    if not isinstance(backend, Dialects):
-        return gang
-    word = backend.dialect(gang, (), served)
-    said = put([], ConditionType.DIALECT, "True", word, "", datetime.min.replace(tzinfo=UTC))
-    return replace(gang, status=PodGangStatus(phase="Pending", conditions=said))
+    return with_dialect(gang, backend.dialect(gang, (), served)) if backend.has_dialects else gang

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from grove.schedulers.backend import Json, ObjectKind, Served
+from grove.schedulers.types import Json, ObjectKind, Served
 
 
 def served_by(

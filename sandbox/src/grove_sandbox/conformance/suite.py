@@ -26,26 +26,10 @@ from grove.api.serialization.model import replace
 from grove.api.validation.syntax import check_annotations, check_labels, is_dns_label, is_dns_subdomain
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import (
-    Annotates,
-    Backend,
-    Dialects,
-    Json,
-    Links,
-    ObjectKind,
-    Observation,
-    Observes,
-    PinsPriority,
-    Probes,
-    Promises,
-    Reads,
-    Refusal,
-    Served,
-    Topologies,
-    Validates,
-    dialect_of,
-)
-from grove.schedulers.registry import Factory, serves
+from grove.schedulers.backend import Backend
+from grove.schedulers.recorded_dialect import dialect_of
+from grove.schedulers.registry import Factory
+from grove.schedulers.types import Json, ObjectKind, Observation, Refusal, Served
 
 from grove_sandbox.conformance.made import (
     drafts,
@@ -96,6 +80,7 @@ class BackendConformance:
 
     def test_it_has_a_name_a_scheduler_and_a_gate(self) -> None:
         backend = self.backend()
+        assert isinstance(backend, Backend), "a backend is a subclass of grove.schedulers.backend.Backend"
         assert is_dns_label(backend.name), "the name is the value of a label"
         assert is_dns_subdomain(backend.scheduler_name)
         assert "/" in backend.gate, "a gate has a domain, as in example.com/gang"
@@ -105,8 +90,8 @@ class BackendConformance:
 
     def test_it_serves_its_own_scheduler_name_and_not_any(self) -> None:
         backend = self.backend()
-        assert serves(backend, backend.scheduler_name)
-        assert not serves(backend, "no-such-scheduler")
+        assert backend.matches(backend.scheduler_name)
+        assert not backend.matches("no-such-scheduler")
 
     def test_it_starts_without_settings(self) -> None:
         assert type(self).factory({}).name == self.backend().name
@@ -191,7 +176,9 @@ class BackendConformance:
                 assert check_labels((), metadata.get("labels", {})) == []
                 assert check_annotations((), metadata.get("annotations", {})) == []
                 assert all(isinstance(v, str) for v in metadata.get("annotations", {}).values())
-                assert not any(path.startswith("status") for path in (*made.ours, *made.fixed))
+                assert not any(
+                    path.startswith("status") for path in (*made.owned_fields, *made.immutable_fields)
+                )
 
     def test_no_two_gangs_share_an_object(self) -> None:
         found = Counter(name for s in SAMPLES for made in self.made(s.pcs) for name in names(made))
@@ -283,7 +270,7 @@ class BackendConformance:
         if self.made(low) == self.made(high):
             (gang,) = self.gangs(high)
             assert self._is_said(high, gang), "the priority class is lost in silence"
-        elif not isinstance(backend := self.backend(), PinsPriority) or not backend.pins_priority:
+        elif not self.backend().pins_priority:
             assert [names(m) for m in self.made(low)] == [names(m) for m in self.made(high)]
 
     def test_a_queue_reaches_the_scheduler(self) -> None:
@@ -302,7 +289,7 @@ class BackendConformance:
         assert self.queues[1] in _text(second)
 
     def test_a_queue_that_does_not_exist_is_said_to_be_missing(self) -> None:
-        backend, served = self._with(Reads), self.served
+        backend, served = self.backend(), self.served
         known = [k for k in backend.reads if self.queues[0] in served.objects.get(k, {})]
         if self.queue_tag is None or not known:
             pytest.skip("it does not read its queues")
@@ -326,16 +313,20 @@ class BackendConformance:
     # --- what it may do beside ---
 
     def test_annotations_of_gangs_always_have_the_same_keys(self) -> None:
-        backend = self._with(Annotates)
-        found = [backend.annotate(s.pcs, [*SetLayout(s.pcs).cliques.values()]) for s in SAMPLES]
+        backend = self.backend()
+        found = [backend.gang_annotations(s.pcs, [*SetLayout(s.pcs).cliques.values()]) for s in SAMPLES]
         assert len({frozenset(f) for f in found}) == 1
         for annotations in found:
             assert check_annotations((), annotations) == []
             assert all(isinstance(v, str) for v in annotations.values())
 
+    @every_sample
+    def test_claims_get_valid_labels(self, sample: Sample) -> None:
+        assert check_labels((), dict(self.backend().claim_labels(sample.pcs))) == []
+
     @every_plain_sample
     def test_a_set_that_is_served_is_valid(self, sample: Sample) -> None:
-        backend = self._with(Validates)
+        backend = self.backend()
         before = codec.encode(sample.pcs)
         problems = list(backend.validate(SetLayout(sample.pcs).pcs))
         assert [p for p in problems if not p.warning] == []
@@ -343,7 +334,7 @@ class BackendConformance:
 
     @every_sample
     def test_problems_say_where_what_and_what_to_do(self, sample: Sample) -> None:
-        backend = self._with(Validates)
+        backend = self.backend()
         for problem in backend.validate(SetLayout(sample.pcs).pcs):
             assert problem.path
             assert problem.detail
@@ -356,49 +347,82 @@ class BackendConformance:
 
     @every_sample
     def test_a_shortfall_is_said_the_same_each_time(self, sample: Sample) -> None:
-        backend = self._with(Promises)
+        backend = self.backend()
         for gang in self._served_gangs(sample.pcs):
             said = backend.shortfall(gang, self.served)
             assert isinstance(said, str)
             assert backend.shortfall(gang, self.served) == said
 
     def test_it_observes_nothing_in_objects_that_say_nothing(self) -> None:
-        backend = self._with(Observes)
+        backend = self.backend()
         for sample in PLAIN:
             for gang in self.gangs(sample.pcs):
-                assert backend.observe(gang, ()) == Observation()
+                assert backend.observe(gang, ()) in (None, Observation())
                 fresh = [o.owned_by(gang) for o in objects(backend, gang, self.served)]
-                assert isinstance(backend.observe(gang, fresh), Observation)
+                assert isinstance(backend.observe(gang, fresh), Observation | None)
 
     @every_plain_sample
     def test_a_dialect_is_one_word_and_stays(self, sample: Sample) -> None:
-        backend = self._with(Dialects)
+        backend = self.backend()
         for gang in self.gangs(sample.pcs):
+            if not backend.has_dialects:
+                assert backend.dialect(gang, (), self.served) == "", "set has_dialects"
+                continue
             assert re.fullmatch("[A-Z][A-Za-z0-9]*", dialect_of(gang)), "it is the reason of a condition"
             assert backend.dialect(gang, (), self.served) == dialect_of(gang)
 
     @every_plain_sample
     def test_the_link_of_a_pod_that_was_made_as_drafted_is_whole(self, sample: Sample) -> None:
-        backend = self._with(Links)
+        backend = self.backend()
         for gang in self.gangs(sample.pcs):
             for group in gang.spec.pod_groups:
                 draft = new_draft(backend)
                 backend.prepare_pod(gang, group, draft)
                 assert backend.broken_link(gang, group, pod_of(gang, group, draft)) == ""
-                if draft.labels or draft.spec.keys() - {"priorityClassName"}:
+                if self._overrides("broken_link") and (
+                    draft.labels or draft.spec.keys() - {"priorityClassName"}
+                ):
                     assert backend.broken_link(gang, group, pod_of(gang, group, new_draft(backend)))
 
+    @every_plain_sample
+    def test_a_new_pod_belongs_to_the_dialect_of_its_gang(self, sample: Sample) -> None:
+        backend = self.backend()
+        for gang in self.gangs(sample.pcs):
+            for group in gang.spec.pod_groups:
+                draft = new_draft(backend)
+                backend.prepare_pod(gang, group, draft)
+                pod = pod_of(gang, group, draft)
+                assert not backend.is_outdated(gang, pod), "it would be deleted and recreated for ever"
+                assert not backend.needs_new_dialect(gang, pod), "its clique would wait for ever"
+
+    @every_plain_sample
+    def test_the_release_only_changes_annotations_that_pods_have(self, sample: Sample) -> None:
+        backend = self.backend()
+        for gang in self.gangs(sample.pcs):
+            added = backend.release_annotations(gang, 1.5)
+            assert check_annotations((), dict(added)) == []
+            for draft in drafts(backend, gang).values():
+                assert added.keys() <= draft.annotations.keys()
+
+    @every_plain_sample
+    def test_the_pause_before_a_release_is_no_negative_time(self, sample: Sample) -> None:
+        backend = self.backend()
+        for gang in self.gangs(sample.pcs):
+            assert backend.release_pause_seconds(gang) >= 0
+            if backend.release_pause_seconds(gang):
+                assert self._overrides("has_begun"), "with the default the pause starts at the release"
+
     def test_a_topology_object_is_of_its_kind(self) -> None:
-        backend = self._with(Topologies)
+        backend = self.backend()
         if backend.topology_kind is None:
             pytest.skip(f"{backend.name} writes no topologies by default")
-        made = backend.topology(TOPOLOGY)
+        made = backend.topology_object(TOPOLOGY)
         assert made.kind == backend.topology_kind
         assert not made.kind.namespaced
         assert is_dns_subdomain(made.name)
 
     def test_probes_ask_about_a_field_that_they_send(self) -> None:
-        probes = self._with(Probes).probes
+        probes = self.backend().probes
         assert len({p.name for p in probes}) == len(probes)
         for probe in probes:
             value: Any = json.loads(json.dumps(probe.body))
@@ -433,16 +457,11 @@ class BackendConformance:
     def _is_said(self, pcs: PodCliqueSet, gang: PodGang) -> bool:
         """Whether the backend says that it cannot do what a gang of a set asks for."""
         backend = self.backend()
-        if isinstance(backend, Validates) and list(backend.validate(SetLayout(pcs).pcs)):
-            return True
-        return isinstance(backend, Promises) and bool(backend.shortfall(gang, self.served))
+        return bool(list(backend.validate(SetLayout(pcs).pcs)) or backend.shortfall(gang, self.served))
 
-    def _with(self, protocol: Any) -> Any:
-        """The backend, if it has what a test is about."""
-        backend = self.backend()
-        if not isinstance(backend, protocol):
-            pytest.skip(f"{backend.name} does not implement {protocol.__name__}")
-        return backend
+    def _overrides(self, method: str) -> bool:
+        """Whether the backend has a method of its own in place of the default."""
+        return getattr(type(self.backend()), method) is not getattr(Backend, method)
 
 
 _NOT_FOR_BACKENDS = {"containers", "hostname", "nodeName", "schedulerName", "schedulingGates", "subdomain"}

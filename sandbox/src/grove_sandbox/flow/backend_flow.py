@@ -18,9 +18,10 @@ import msgspec
 import pytest
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.schedulers.backend import Backend, ObjectKind
+from grove.schedulers.backend import Backend
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
+from grove.schedulers.types import ObjectKind
 
 from grove_sandbox.apiserver import Write
 from grove_sandbox.cluster import CRDS

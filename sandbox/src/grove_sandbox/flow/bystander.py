@@ -6,14 +6,15 @@ from typing import Any
 import msgspec
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import ObjectKind, SchedulerObject, Served
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import ObjectKind, SchedulerObject, Served
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """There is nothing to set."""
 
 
-class Bystander:
+class Bystander(Backend):
     name = "bystander"
     scheduler_name = "bystander"
     gate = "testing.grove.io/bystander"

@@ -42,18 +42,10 @@ from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.triggers import Trigger, itself, owner
-from grove.schedulers.backend import (
-    Attempts,
-    Backend,
-    Links,
-    Paces,
-    Refusal,
-    Releases,
-    Splits,
-    dialect_of,
-    faculty,
-)
+from grove.schedulers.backend import Backend
 from grove.schedulers.pod_drafts import draft_pods
+from grove.schedulers.recorded_dialect import dialect_of
+from grove.schedulers.types import Refusal
 
 log = structlog.get_logger(__name__)
 
@@ -171,11 +163,10 @@ class CliqueController:
         gang = spoken or gang
         if backend is not None and (strays := self._behind_other_gates(backend, pods)):
             return await self._delete(clique, strays)
-        attempting = faculty(backend, Attempts) if backend is not None else None
-        if gang is not None and attempting is not None:
-            if any(attempting.given_up(gang, p) for p in pods):
+        if gang is not None and backend is not None:
+            if any(backend.needs_new_dialect(gang, p) for p in pods):
                 return []  # the gang is told by the same event, and tells us
-            outdated = [p for p in pods if is_present(p) and attempting.outdated(gang, p)]
+            outdated = [p for p in pods if is_present(p) and backend.is_outdated(gang, p)]
             if outdated:
                 return await self._delete(clique, outdated)
         group = _group(clique, gang) if gang is not None else None
@@ -335,8 +326,7 @@ class CliqueController:
         )
         if not gates.open:
             return []
-        pacing = faculty(backend, Paces)
-        pause = pacing.pause(gang) if gang is not None and pacing is not None else 0.0
+        pause = backend.release_pause_seconds(gang) if gang is not None else 0.0
         if pause and self._turns.wait(self._who(clique), pause):
             return []
         broken = _broken_links(gang, group, backend, gates.open)
@@ -345,8 +335,8 @@ class CliqueController:
             position = next(i for i, g in enumerate(pod.spec.scheduling_gates) if g.name == gate)
             path = f"/spec/schedulingGates/{position}"
             patch = [{"op": "test", "path": f"{path}/name", "value": gate}, {"op": "remove", "path": path}]
-            if gang is not None and (releasing := faculty(backend, Releases)) is not None:
-                said = releasing.release(gang, _age(pod, self._context.now()).total_seconds())
+            if gang is not None:
+                said = backend.release_annotations(gang, _age(pod, self._context.now()).total_seconds())
                 # `prepare_pod` gave it the same ones, so there are annotations to add to.
                 patch += [
                     {"op": "add", "path": f"/metadata/annotations/{k.replace('/', '~1')}", "value": v}
@@ -430,8 +420,7 @@ class CliqueController:
         if gang is None or (uid_of(gang), dialect_of(gang)) != (turn.uid, turn.dialect):
             return True
         backend = self._context.registry.get(label(gang, labels.SCHEDULER_BACKEND))
-        pacing = faculty(backend, Paces) if backend is not None else None
-        return pacing is None or pacing.begun(gang, self._informers.pods_and_stand_ins(turn.gang))
+        return backend is None or backend.has_begun(gang, self._informers.pods_and_stand_ins(turn.gang))
 
     def _of_gang(self, gang: PodGang) -> list[ObjectKey]:
         """Those that are there. One that is yet to come looks for its gang itself."""
@@ -467,19 +456,18 @@ def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
 
 def _apart_from(gang: PodGang | None, group: PodGroup | None, backend: Backend | None) -> int | None:
     """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
-    if gang is None or group is None or backend is None or (splitting := faculty(backend, Splits)) is None:
+    if gang is None or group is None or backend is None:
         return None
-    return group.min_replicas if splitting.splits(gang, group) else None
+    return group.min_replicas if backend.separates_surplus(gang, group) else None
 
 
 def _broken_links(
     gang: PodGang | None, group: PodGroup | None, backend: Backend, pods: Sequence[Pod]
 ) -> dict[str, str]:
     """What is wrong with pods that the scheduler would not see as part of the gang, by uid."""
-    linking = faculty(backend, Links)
-    if gang is None or group is None or linking is None:
+    if gang is None or group is None:
         return {}
-    return {uid_of(p): why for p in pods if (why := linking.broken_link(gang, group, p))}
+    return {uid_of(p): why for p in pods if (why := backend.broken_link(gang, group, p))}
 
 
 def _of_any_pod(error: ApiError, clique: PodClique, name: str) -> ApiError:

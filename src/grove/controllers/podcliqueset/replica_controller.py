@@ -41,7 +41,6 @@ from grove.runtime.client.objects import ObjectKey, key_of
 from grove.runtime.controller.concurrently import for_each
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.triggers import Trigger
-from grove.schedulers.backend import PinsPriority, faculty
 
 Json = dict[str, Any]
 
@@ -226,8 +225,7 @@ class ReplicaController:
         known = self._informers.gangs.cache.get(key_of(gang))
         if known is not None:
             backend = self._context.registry.get(label(known, labels.SCHEDULER_BACKEND))
-            pinning = faculty(backend, PinsPriority) if backend is not None else None
-            if pinning is not None and pinning.pins_priority:
+            if backend is not None and backend.pins_priority:
                 gang.spec.priority_class_name = known.spec.priority_class_name
             named = {g.name: g.pod_references for g in known.spec.pod_groups}
             for group in gang.spec.pod_groups:

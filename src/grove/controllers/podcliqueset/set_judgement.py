@@ -14,7 +14,6 @@ from grove.controllers.shared.informers import Informers
 from grove.plan.gangs.membership import GangSettings, topology_name
 from grove.plan.layout.set_layout import SetLayout
 from grove.runtime.client.objects import ObjectKey, uid_of
-from grove.schedulers.backend import Validates, faculty
 from grove.schedulers.registry import Selection, SelectionError
 
 _Version = tuple[int | None, dict[str, str], dict[str, str]]
@@ -89,8 +88,7 @@ class SetJudgements:
             selection = self._context.registry.select(layout)
         except SelectionError as e:
             return Judged(None, (str(e),))
-        if (validating := faculty(selection.backend, Validates)) is not None:
-            problems += validating.validate(layout.pcs)
+        problems += selection.backend.validate(layout.pcs)
         if errors := _errors(problems):
             return Judged(None, errors)
         return Judged(layout, (), selection, tuple(_sentence(p) for p in problems))

@@ -28,8 +28,8 @@ from grove.runtime.client.errors import (
 )
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request
-from grove.schedulers.backend import Backend, ObjectKind, Probe, Probes, Served, faculty
-from grove.schedulers.promises import Chooses
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import ObjectKind, Probe, Served
 
 log = structlog.get_logger(__name__)
 
@@ -116,8 +116,8 @@ class Discovery:
         return True
 
     def _say_offer(self, backend: Backend, known: Known) -> None:
-        if (choosing := faculty(backend, Chooses)) is not None:
-            offer = choosing.chosen(Served(known.fields, known.kept, known.dropped))
+        offer = backend.detected_variant(Served(known.fields, known.kept, known.dropped))
+        if offer is not None:
             log.info(
                 "the cluster offers",
                 backend=backend.name,
@@ -132,9 +132,7 @@ class Discovery:
         }
         served = [k for k in backend.kinds if k.plural in listed[k.group, k.version]]
         fields = {k: await fields_of(self._client, k) for k in served}
-        probing = faculty(backend, Probes)
-        probes = probing.probes if probing is not None else ()
-        answers = {p.name: await is_kept(self._client, p) for p in probes if _can_ask(p, served)}
+        answers = {p.name: await is_kept(self._client, p) for p in backend.probes if _can_ask(p, served)}
         return Known(
             fields,
             frozenset([name for name, answer in answers.items() if answer]),

@@ -11,7 +11,8 @@ from grove.controllers.shared.predicates import described_anew
 from grove.runtime.cache.cache import Cache, Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.controller.manager import Manager
-from grove.schedulers.backend import Backend, ObjectKind, Reads, faculty
+from grove.schedulers.backend import Backend
+from grove.schedulers.types import ObjectKind
 
 Json = dict[str, Any]
 
@@ -23,15 +24,13 @@ class Lookups:
         self._informers: dict[ObjectKind, Informer[Companion]] = {
             kind: manager.informer(kind, decode_companion, required=False, indexes={"name": _name_of})
             for backend in backends
-            if (reading := faculty(backend, Reads)) is not None
-            for kind in reading.reads
+            for kind in backend.reads
         }
 
     def of(self, backend: Backend) -> dict[ObjectKind, Mapping[str, Json]]:
         """By kind and name. Without the kinds that are not served, may not be read, or were not read yet."""
-        reading = faculty(backend, Reads)
-        kinds = reading.reads if reading is not None else ()
-        return {k: _ByName(self._informers[k].cache) for k in kinds if self._informers[k].synced.is_set()}
+        kinds = [k for k in backend.reads if self._informers[k].synced.is_set()]
+        return {k: _ByName(self._informers[k].cache) for k in kinds}
 
     async def follow(self, wake_all: Callable[[], None]) -> None:
         """Calls `wake_all` when a kind can be read, and when an object of it comes, goes or is described anew."""

@@ -27,23 +27,10 @@ from grove.runtime.client.errors import Forbidden, RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.manager import Manager
 from grove.runtime.controller.triggers import Trigger
-from grove.schedulers.backend import (
-    Backend,
-    Dialects,
-    ObjectKind,
-    Observation,
-    Observes,
-    Promises,
-    Reads,
-    Refusal,
-    SchedulerObject,
-    Served,
-    Strict,
-    dialect_of,
-    faculty,
-    with_dialect,
-)
-from grove.schedulers.registry import Registry, serves
+from grove.schedulers.backend import Backend
+from grove.schedulers.recorded_dialect import dialect_of, with_dialect
+from grove.schedulers.registry import Registry
+from grove.schedulers.types import ObjectKind, Observation, Refusal, SchedulerObject, Served
 
 log = structlog.get_logger(__name__)
 
@@ -115,15 +102,14 @@ class Backends:
             return before[1]
         fields = {k: f for k, f in known.fields.items() if self._objects[k].synced.is_set()}
         found = Served(fields, known.kept, known.dropped, self._lookups.of(backend))
-        reading = faculty(backend, Reads)
-        if len(fields) == len(known.fields) and (reading is None or len(found.objects) == len(reading.reads)):
+        if len(fields) == len(known.fields) and len(found.objects) == len(backend.reads):
             self._served[backend.name] = known, found
         return found
 
     def needs_dialect(self, gang: PodGang) -> bool:
         """Whether the gang has yet to say in which dialect it is written."""
         backend = self._registry.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
-        return not dialect_of(gang) and backend is not None and faculty(backend, Dialects) is not None
+        return not dialect_of(gang) and backend is not None and backend.has_dialects
 
     def in_dialect(self, gang: PodGang, pods: Sequence[Pod]) -> PodGang | None:
         """The gang with the dialect that its backend, if that runs here, is about to let it say; `pods` as for `sync`.
@@ -131,11 +117,10 @@ class Backends:
         None while nobody knows. Pods may be made by it: their gates stay closed until the gang says it itself.
         """
         backend = self.here(gang)
-        speaking = faculty(backend, Dialects) if backend is not None else None
-        if backend is None or speaking is None or self._wait(backend) is not None:
+        if backend is None or not backend.has_dialects or self._wait(backend) is not None:
             return None
         try:
-            return with_dialect(gang, speaking.dialect(gang, pods, self.served(backend)))
+            return with_dialect(gang, backend.dialect(gang, pods, self.served(backend)))
         except Exception:  # a refusal or a defect, which `sync` meets too: the gang says it, and the log
             return None
 
@@ -159,8 +144,8 @@ class Backends:
             if (wait := self._wait(backend)) is not None:
                 return wait._replace(dialect=dialect)
             served = self.served(backend)
-            if (speaking := faculty(backend, Dialects)) is not None:
-                dialect = speaking.dialect(gang, pods, served)
+            if backend.has_dialects:
+                dialect = backend.dialect(gang, pods, served)
                 gang = with_dialect(gang, dialect)
             said = await self._sync(gang, backend, served, pods)
             return said._replace(dialect=dialect)
@@ -178,8 +163,7 @@ class Backends:
         missing = [o.kind for o in wanted if o.kind not in served]
         if missing:
             return self._not_served(backend, missing)
-        promising = faculty(backend, Promises)
-        shortfall = promising.shortfall(gang, served) if promising is not None else ""
+        shortfall = backend.shortfall(gang, served)
         if shortfall and is_strict(gang, backend):
             raise Refusal(
                 f"{shortfall}: refused, since the full guarantee is asked for",
@@ -208,16 +192,14 @@ class Backends:
         backend = self.here(gang)
         if backend is None:
             return Observation()
-        observing = faculty(backend, Observes)
-        if observing is None:
-            return said_of_pods(pods)
         uid = uid_of(gang)
         found = [o for k in backend.kinds for o in self._objects[k].cache.by_index("owner", uid)]
         try:
-            return observing.observe(gang, [orjson.loads(o.body) for o in found])
+            observed = backend.observe(gang, [orjson.loads(o.body) for o in found])
         except Exception:
             log.exception("a backend failed to observe", backend=backend.name, gang=str(key_of(gang)))
             return Observation()
+        return observed if observed is not None else said_of_pods(pods)
 
     async def _follow(self, kind: ObjectKind, wake_all: Callable[[], None]) -> None:
         """A kind that was not served may become so: its scheduler is being installed."""
@@ -237,7 +219,7 @@ class Backends:
             why = f": {trouble}" if trouble else ""
             message = f"waiting to learn what the cluster serves{why}"
             return Synced(False, Reason.SCHEDULER_NOT_KNOWN_YET, message)
-        if faculty(backend, Dialects) is None:
+        if not backend.has_dialects:
             return None
         return self._not_read([k for k in known.fields if not self._objects[k].synced.is_set()])
 
@@ -253,21 +235,21 @@ class Backends:
                 key,
                 body,
                 owner_uid=uid_of(gang),
-                ours=wanted.ours,
-                fixed=wanted.fixed,
+                ours=wanted.owned_fields,
+                fixed=wanted.immutable_fields,
                 all_but_fixed=all_but_fixed,
             )
             if made is not None:
                 return ""
             going = f"the old {wanted.kind.kind} {wanted.name} is still going away"
-            if not in_use or not wanted.held:
+            if not in_use or not wanted.in_use_by_pods:
                 raise Refusal(going, reason=Reason.OLD_OBJECT_GOING)
             return f"{going}, and serves as long as the gang has pods"
 
         try:
             return await ensure()
         except FixedFieldsError as e:
-            if wanted.held and in_use:
+            if wanted.in_use_by_pods and in_use:
                 return await ensure(all_but_fixed=True) or f"{e} while the gang has pods"
             await informer.objects.delete(e.key, uid=e.uid)
             return await ensure()
@@ -298,7 +280,7 @@ class Backends:
     def _is_used(self, kind: ObjectKind, pods: Sequence[Pod]) -> bool:
         """Whether there are pods of a backend that makes such objects."""
         makers = [b for b in self._backends.values() if kind in b.kinds]
-        return any(serves(b, p.spec.scheduler_name or "") for b in makers for p in pods)
+        return any(b.matches(p.spec.scheduler_name or "") for b in makers for p in pods)
 
     def _not_served(self, backend: Backend, missing: Sequence[ObjectKind]) -> Synced:
         known = self._discovery.of(backend)
@@ -339,8 +321,7 @@ def is_strict(gang: PodGang, backend: Backend) -> bool:
     asked = gang.metadata.annotations.get(labels.GANG_GUARANTEE, "")
     if asked in (labels.GUARANTEE_STRICT, labels.GUARANTEE_BEST_EFFORT):
         return asked == labels.GUARANTEE_STRICT
-    strict = faculty(backend, Strict)
-    return strict is not None and strict.strict
+    return backend.strict
 
 
 def _listed(kinds: Sequence[ObjectKind]) -> str:

@@ -11,11 +11,10 @@ from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import delete_all
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.claims import NO_TAGS, Tags, TemplateRef, external_templates
+from grove.plan.objects.claims import Tags, TemplateRef, external_templates
 from grove.runtime.client.errors import Hindrance
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.concurrently import for_each
-from grove.schedulers.backend import TagsClaims, faculty
 
 Json = dict[str, Any]
 KIND = "ResourceClaim"
@@ -51,8 +50,7 @@ class Claims:
 
     def tags(self, layout: SetLayout) -> Tags:
         """Labels that the set's backend wants on its claims."""
-        backend = self._context.registry.selection(layout).backend
-        return tagging.claim_labels(layout.pcs) if (tagging := faculty(backend, TagsClaims)) else NO_TAGS
+        return self._context.registry.selection(layout).backend.claim_labels(layout.pcs)
 
     def missing(self, layout: SetLayout) -> list[tuple[str, Exception]]:
         known = self.templates(layout)

@@ -33,7 +33,7 @@ from grove.controllers.shared.indexes import (
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, ResourceType
 from grove.runtime.controller.manager import Manager
-from grove.schedulers.backend import Backend, StandIns
+from grove.schedulers.backend import Backend
 
 MANAGED_BY_GROVE = f"{labels.MANAGED_BY}={labels.MANAGER}"
 
@@ -69,7 +69,7 @@ class Informers(GangInformers):
 def make_gang_informers(manager: Manager, backends: Iterable[Backend]) -> GangInformers:
     """`backends` are those that run in this process."""
     stand_ins = None
-    if any(isinstance(b, StandIns) for b in backends):
+    if any(b.creates_stand_ins for b in backends):
         stand_ins = manager.informer(
             PODS,
             _decode_pod,

@@ -30,9 +30,10 @@ from grove.api.scalars import Duration
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.backend import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
+from grove.schedulers.backend import Backend
 from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
+from grove.schedulers.types import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
 
 POD_GROUPS = ObjectKind("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 QUEUES = ObjectKind("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
@@ -69,14 +70,14 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     staleness_grace_period: str = "-1s"
 
 
-class Kai:
+class Kai(Backend):
     name = "kai"
     scheduler_name = "kai-scheduler"
     gate = Gate.KAI
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES,)
     topology_kind: ObjectKind | None = TOPOLOGIES
-    offers = (
+    variants = (
         Offer(
             "kai",
             "KAI",
@@ -99,7 +100,7 @@ class Kai:
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("kai-scheduler", "grove-scheduler")
 
-    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
         """A queue may be named by cliques, which a gang does not show."""
         return {labels.QUEUE: self._queue_of_set(pcs)}
 
@@ -137,11 +138,11 @@ class Kai:
         pod.annotations[SKIP_GROUPER] = "true"
         pod.labels[SUBGROUP] = group.name
 
-    def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
+    def topology_object(self, binding: ClusterTopologyBinding) -> SchedulerObject:
         levels = [{"nodeLabel": level.key} for level in binding.spec.levels]
         body = {"metadata": {"name": binding.metadata.name}, "spec": {"levels": levels}}
         # Aliases of levels, which others may add, are not ours.
-        return SchedulerObject(TOPOLOGIES, body, ours=(), fixed=("spec.levels",))
+        return SchedulerObject(TOPOLOGIES, body, owned_fields=(), immutable_fields=("spec.levels",))
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
         yield from disagreements(pcs, _queue_in)

@@ -39,7 +39,7 @@ from grove.plan.gangs.gates import has_gate
 from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
-from grove.schedulers.backend import Json, ObjectKind, SchedulerObject, Served, dialect_of
+from grove.schedulers.backend import Backend
 from grove.schedulers.koordinator.topology import (
     TOPOLOGIES,
     TREE,
@@ -52,6 +52,8 @@ from grove.schedulers.koordinator.topology import (
 )
 from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
+from grove.schedulers.recorded_dialect import dialect_of
+from grove.schedulers.types import Json, ObjectKind, SchedulerObject, Served
 
 POD_GROUPS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
 QUOTAS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", "ElasticQuota")
@@ -94,14 +96,15 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     network_topology: Literal["off", "existing", "managed"] = "off"
 
 
-class Koordinator:
+class Koordinator(Backend):
     name = "koordinator"
     scheduler_name = "koord-scheduler"
     gate = Gate.KOORDINATOR
     kinds: Sequence[ObjectKind] = (POD_GROUPS, POD_GROUPS_OF_KOORDINATOR)
     pins_priority = True
-    heeds_gates = True
-    offers = (
+    has_dialects = True
+    depends_on_gates = True
+    variants = (
         Offer(
             "koordinator",
             "Koordinator",
@@ -129,7 +132,7 @@ class Koordinator:
     def matches(self, scheduler_name: str) -> bool:
         return "koord" in scheduler_name
 
-    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
         """A quota may be named by cliques, which a gang does not show."""
         return {labels.QUEUE: queue_of(pcs, _quota_in) or self._settings.quota}
 
@@ -168,14 +171,14 @@ class Koordinator:
         ]
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        self.prepare_surplus(gang, group, pod)
+        self.prepare_surplus_pod(gang, group, pod)
         if group.min_replicas > 0:
             pod.labels[LINK] = _name(group)
 
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+    def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
         return True
 
-    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+    def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         if quota := self._quota(gang):
             pod.labels[QUOTA] = quota
         if tree := gang.metadata.labels.get(QUOTA_TREE):
@@ -192,7 +195,7 @@ class Koordinator:
             "find out which admission webhook changes it"
         )
 
-    def topology(self, binding: ClusterTopologyBinding) -> SchedulerObject:
+    def topology_object(self, binding: ClusterTopologyBinding) -> SchedulerObject:
         return tree_of(binding)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:

@@ -15,7 +15,7 @@ from grove.api.podgang import GangPackConstraint, GangTopologyConstraint, PodGan
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, forbidden
 from grove.api.validation.topology import Place, places
-from grove.schedulers.backend import Json, ObjectKind, Refusal, SchedulerObject
+from grove.schedulers.types import Json, ObjectKind, Refusal, SchedulerObject
 
 TOPOLOGIES = ObjectKind(
     "scheduling.koordinator.sh",

@@ -20,15 +20,7 @@ from grove.plan.gangs.gates import has_gate
 from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
-from grove.schedulers.backend import (
-    ObjectKind,
-    Observation,
-    Probe,
-    Refusal,
-    SchedulerObject,
-    Served,
-    dialect_of,
-)
+from grove.schedulers.backend import Backend
 from grove.schedulers.kube.composite import Composite
 from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
@@ -40,31 +32,31 @@ from grove.schedulers.kube.v136 import V136
 from grove.schedulers.kube.warnings import warnings_of
 from grove.schedulers.kube.words import scheduler_words
 from grove.schedulers.promises import Offer
+from grove.schedulers.recorded_dialect import dialect_of
+from grove.schedulers.types import ObjectKind, Observation, Probe, Refusal, SchedulerObject, Served
 
 # The best first; the last is always offered.
 DIALECTS: Sequence[Dialect] = (Composite(), Flat(), V136(), V135(), NoGangApi())
 
 
-class Kubernetes:
+class Kubernetes(Backend):
     name = "default"
     scheduler_name = DEFAULT_SCHEDULER
     gate = Gate.KUBERNETES
     kinds: Sequence[ObjectKind] = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
     pins_priority = True
-    offers = OFFERS
+    has_dialects = True
+    probes: Sequence[Probe] = tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
+    variants = OFFERS
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
         self.strict = self._settings.strict
 
-    @property
-    def probes(self) -> Sequence[Probe]:
-        return tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
-
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("", DEFAULT_SCHEDULER)
 
-    def chosen(self, served: Served) -> Offer:
+    def detected_variant(self, served: Served) -> Offer:
         best = next(d for d in DIALECTS if d.offered(served))
         return next((o for o in OFFERS if o.key == best.name), WITHOUT_GANGS)
 
@@ -92,10 +84,10 @@ class Kubernetes:
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self._prepare(gang, group, pod, surplus=False)
 
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+    def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
         return bool(dialect_of(gang)) and _of(gang).splits(gang, group)
 
-    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+    def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self._prepare(gang, group, pod, surplus=True)
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
@@ -121,7 +113,7 @@ class Kubernetes:
     def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
         return scheduler_words(gang, objects)
 
-    def priority_class(self, members: Sequence[Clique]) -> str | None:
+    def default_priority_class(self, members: Sequence[Clique]) -> str | None:
         return agreed(members)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:

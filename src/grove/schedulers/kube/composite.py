@@ -11,7 +11,6 @@ where a constraint says that they belong to the same place as the gang, which ho
 from collections.abc import Sequence
 
 from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
 from grove.schedulers.kube.dialect import (
     Json,
     Settings,
@@ -26,6 +25,7 @@ from grove.schedulers.kube.dialect import (
 from grove.schedulers.kube.flat import POD_GROUPS, WORKLOADS
 from grove.schedulers.kube.merged import LINK
 from grove.schedulers.kube.tree import Branch, Leaf, Node, branches, tree_of
+from grove.schedulers.types import ObjectKind, Probe, SchedulerObject, Served
 
 COMPOSITES = kind("v1alpha3", "CompositePodGroup")
 PARENT = Probe(
@@ -146,11 +146,13 @@ class _Writer:
 
     def _object(self, kind: ObjectKind, name: str, spec: Json) -> SchedulerObject:
         body = {"metadata": metadata(self._gang, name), "spec": spec}
-        return SchedulerObject(kind, body, ours=_OURS, fixed=("spec",))
+        return SchedulerObject(kind, body, owned_fields=_OURS, immutable_fields=("spec",))
 
     def _pod_group(self, name: str, spec: Json) -> SchedulerObject:
         body = {"metadata": metadata(self._gang, name), "spec": spec}
-        return SchedulerObject(POD_GROUPS, body, ours=_OURS, fixed=_FIXED, held=True)
+        return SchedulerObject(
+            POD_GROUPS, body, owned_fields=_OURS, immutable_fields=_FIXED, in_use_by_pods=True
+        )
 
 
 def _is_constrained(gang: PodGang) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from grove.api import labels
 from grove.api.pod_view import Pod
 from grove.api.podgang import GangTopologyConstraint, PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
+from grove.schedulers.types import ObjectKind, Probe, SchedulerObject, Served
 
 Json = dict[str, Any]
 

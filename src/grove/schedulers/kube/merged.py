@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
 from grove.schedulers.kube.dialect import (
     Json,
     Settings,
@@ -23,6 +22,7 @@ from grove.schedulers.kube.dialect import (
     metadata,
     required_key,
 )
+from grove.schedulers.types import ObjectKind, Probe, SchedulerObject, Served
 
 TEMPLATE = "gang"
 LINK = link_probe({"schedulingGroup": {"podGroupName": "grove-probe"}})
@@ -57,14 +57,17 @@ class OnePodGroup(ABC):
         }
         return [
             SchedulerObject(
-                workloads, {"metadata": metadata(gang, own), "spec": workload}, ours=(), fixed=("spec",)
+                workloads,
+                {"metadata": metadata(gang, own), "spec": workload},
+                owned_fields=(),
+                immutable_fields=("spec",),
             ),
             SchedulerObject(
                 pod_groups,
                 {"metadata": metadata(gang, group_name(gang)), "spec": self.reference(own) | spec},
-                ours=("spec.schedulingConstraints",),
-                fixed=self.fixed,
-                held=True,
+                owned_fields=("spec.schedulingConstraints",),
+                immutable_fields=self.fixed,
+                in_use_by_pods=True,
             ),
         ]
 

@@ -7,8 +7,8 @@ scheduler then places pods one by one, and nothing keeps a part of a gang from r
 from collections.abc import Sequence
 
 from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
 from grove.schedulers.kube.dialect import Json, Settings
+from grove.schedulers.types import ObjectKind, Probe, SchedulerObject, Served
 
 
 class NoGangApi:

@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from grove.api.podgang import PodGang
-from grove.schedulers.backend import Refusal
 from grove.schedulers.kube.dialect import required_key
+from grove.schedulers.types import Refusal
 
 MOST_TEMPLATES = 8
 DEEPEST = 3

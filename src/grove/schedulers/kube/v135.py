@@ -7,9 +7,9 @@ Nothing of a gang runs alone, but two gangs that do not fit together can hold ea
 from collections.abc import Sequence
 
 from grove.api.podgang import PodGang, PodGroup
-from grove.schedulers.backend import ObjectKind, Probe, SchedulerObject, Served
 from grove.schedulers.kube import merged
 from grove.schedulers.kube.dialect import Json, Settings, controller_ref, kind, link_probe, metadata
+from grove.schedulers.types import ObjectKind, Probe, SchedulerObject, Served
 
 WORKLOADS = kind("v1alpha1", "Workload")
 LINK = link_probe({"workloadRef": {"name": "grove-probe", "podGroup": "gang"}})
@@ -28,7 +28,7 @@ class V135:
         group = {"name": merged.TEMPLATE, "policy": {"gang": {"minCount": merged.minimum(gang)}}}
         spec = {"controllerRef": controller_ref(gang), "podGroups": [group]}
         body = {"metadata": metadata(gang, gang.metadata.name or ""), "spec": spec}
-        return [SchedulerObject(WORKLOADS, body, ours=(), fixed=("spec",))]
+        return [SchedulerObject(WORKLOADS, body, owned_fields=(), immutable_fields=("spec",))]
 
     def splits(self, gang: PodGang, group: PodGroup) -> bool:
         return merged.is_split(gang)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from grove.api.podgang import PodGang
-from grove.schedulers.backend import ObjectKind, Probe, Served
 from grove.schedulers.kube import merged
 from grove.schedulers.kube.dialect import Json, Settings, gang_policy, kind, priority, topology
 from grove.schedulers.kube.merged import LINK, OnePodGroup
+from grove.schedulers.types import ObjectKind, Probe, Served
 
 WORKLOADS = kind("v1alpha2", "Workload")
 POD_GROUPS = kind("v1alpha2", "PodGroup")

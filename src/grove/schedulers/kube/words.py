@@ -7,8 +7,8 @@ taken from here: once true, the condition stays true, whatever happens to the po
 from collections.abc import Sequence
 
 from grove.api.podgang import PodGang
-from grove.schedulers.backend import Observation
 from grove.schedulers.kube.dialect import Json
+from grove.schedulers.types import Observation
 
 CONDITIONS = ("PodGroupInitiallyScheduled", "PodGroupScheduled")
 

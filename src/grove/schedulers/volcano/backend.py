@@ -33,10 +33,11 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation.problem import Problem, invalid, required
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.conditions import is_true
-from grove.schedulers.backend import Json, ObjectKind, Observation, SchedulerObject, Served
+from grove.schedulers.backend import Backend
 from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.requests import pod_requests, times, total, written
+from grove.schedulers.types import Json, ObjectKind, Observation, SchedulerObject, Served
 from grove.schedulers.volcano.topology import HYPER_NODES, POD_GROUPS, Topology, check_surplus
 from grove.schema.errors import OMITTED, Path
 
@@ -68,13 +69,13 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     tiers: dict[str, int] = {}
 
 
-class Volcano:
+class Volcano(Backend):
     name = "volcano"
     scheduler_name = "volcano"
     gate = Gate.VOLCANO
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES, HYPER_NODES)
-    offers = (
+    variants = (
         Offer(
             "volcano",
             "Volcano",
@@ -94,7 +95,7 @@ class Volcano:
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
 
-    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
         """A queue may be named by cliques, and what pods request stands in their templates."""
         found = {labels.QUEUE: queue_of(pcs, _queue_in) or self._settings.queue}
         if self._settings.min_resources:
@@ -129,10 +130,10 @@ class Volcano:
         pod.annotations[LINK] = pod.annotations[LINK_OF_OTHERS] = gang.metadata.name or ""
         pod.labels[TASK] = group.name
 
-    def splits(self, gang: PodGang, group: PodGroup) -> bool:
+    def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
         return True
 
-    def prepare_surplus(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
+    def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         """They join the gang all the same: so they stay in its domain, and in its queue."""
         self.prepare_pod(gang, group, pod)
 

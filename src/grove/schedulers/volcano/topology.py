@@ -7,7 +7,7 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import GangTopologyConstraint, PodGang
 from grove.api.validation.problem import Problem, warning
 from grove.api.validation.topology import places
-from grove.schedulers.backend import Json, ObjectKind, Refusal, Served
+from grove.schedulers.types import Json, ObjectKind, Refusal, Served
 
 POD_GROUPS = ObjectKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 HYPER_NODES = ObjectKind("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)

@@ -43,10 +43,12 @@ from grove.api.validation.problem import Problem, forbidden, invalid, warning
 from grove.api.validation.topology import places
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
-from grove.schedulers.backend import Json, ObjectKind, Refusal, SchedulerObject, Served, dialect_of
+from grove.schedulers.backend import Backend
 from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import disagreements, queue_of
+from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.requests import pod_requests, written
+from grove.schedulers.types import Json, ObjectKind, Refusal, SchedulerObject, Served
 from grove.schema.errors import Path
 
 APPLICATION = "yunikorn.apache.org/app-id"
@@ -86,14 +88,15 @@ class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, froze
     seconds_between_gangs: Annotated[float, msgspec.Meta(ge=0)] = 1.0
 
 
-class YuniKorn:
+class YuniKorn(Backend):
     name = "yunikorn"
     scheduler_name = "yunikorn"
     gate = Gate.YUNIKORN
     kinds: Sequence[ObjectKind] = ()
     pins_priority = True
-    stand_ins = True
-    offers = (
+    has_dialects = True
+    creates_stand_ins = True
+    variants = (
         Offer(
             "yunikorn",
             "YuniKorn",
@@ -115,7 +118,7 @@ class YuniKorn:
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
 
-    def annotate(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
+    def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
         return {
             labels.QUEUE: queue_of(pcs, _queue_in) or self._settings.queue,
             PLACEHOLDERS: _json([_placeholder(c) for c in members]),
@@ -167,17 +170,17 @@ class YuniKorn:
         if group.min_replicas > 0:
             pod.annotations[TASK_GROUP] = group.name
 
-    def release(self, gang: PodGang, waited: float) -> Mapping[str, str]:
+    def release_annotations(self, gang: PodGang, waited_seconds: float) -> Mapping[str, str]:
         """YuniKorn counts the time-out from when a pod was made, and not from when its gate was removed."""
         parameters = self._parameters(gang)
-        adjusted = {TIMEOUT: str(int(parameters[TIMEOUT]) + ceil(waited))}
+        adjusted = {TIMEOUT: str(int(parameters[TIMEOUT]) + ceil(waited_seconds))}
         return {PARAMETERS: _written(parameters | adjusted)}
 
-    def pause(self, gang: PodGang) -> float:
+    def release_pause_seconds(self, gang: PodGang) -> float:
         _, placed = _attempt(gang)
         return 0.0 if placed else self._settings.seconds_between_gangs
 
-    def begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
+    def has_begun(self, gang: PodGang, pods: Sequence[Pod]) -> bool:
         """Its first placeholder decides before which others it comes."""
         application = _application(gang, _attempt(gang)[0])
         mine = [p for p in pods if p.metadata.labels.get(APPLICATION) == application]
@@ -185,7 +188,7 @@ class YuniKorn:
             return True  # it has none
         return any(labels.STAND_IN_FOR in p.metadata.labels or _is_given_up(p) for p in mine)
 
-    def outdated(self, gang: PodGang, pod: Pod) -> bool:
+    def is_outdated(self, gang: PodGang, pod: Pod) -> bool:
         """Whether a pod belongs to an application that nothing will come of any more.
 
         One that was placed just as its application was given up is a part of a gang, and alone.
@@ -196,9 +199,9 @@ class YuniKorn:
             return mine != _application(gang, number)
         return not placed and mine in [_application(gang, n) for n in range(max(1, number - 3), number)]
 
-    def given_up(self, gang: PodGang, pod: Pod) -> bool:
+    def needs_new_dialect(self, gang: PodGang, pod: Pod) -> bool:
         """Whether the gang must take this in before the pod is deleted: it needs a new application."""
-        return _is_given_up(pod) and not self.outdated(gang, pod)
+        return _is_given_up(pod) and not self.is_outdated(gang, pod)
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
         wanted = _application(gang, _attempt(gang)[0])
