@@ -11,7 +11,7 @@ from grove_sandbox.apiserver.schema.definitions import Dialect
 from grove_sandbox.clock import loop_clock
 from grove_sandbox.faults import Faults
 from grove_sandbox.kubelet.kubelet import Kubelet, Program
-from grove_sandbox.nodes import NodeKeeper, node
+from grove_sandbox.nodes import NodeLifecycle, node
 from grove_sandbox.schedulers.catalog import CATALOG
 from grove_sandbox.schedulers.simulator import SchedulerSimulator
 
@@ -36,7 +36,7 @@ class TestCluster:
     def __init__(self, server: ApiServer) -> None:
         self.server = server
         self.writes: list[Write] = []
-        self.keeper: NodeKeeper
+        self.keeper: NodeLifecycle
         self.simulator: SchedulerSimulator | None = None
         server.on_write(self.writes.append)
 
@@ -96,7 +96,7 @@ async def cluster(
     made = TestCluster(server)
     faults = faults or Faults(seed=0)
     client = Client(faults.transport(server), chance=faults.chance)
-    made.keeper = NodeKeeper(client, clock=now)
+    made.keeper = NodeLifecycle(client, clock=now)
     tasks = [
         asyncio.create_task(made.keeper.run()),
         asyncio.create_task(Kubelet(made.keeper, programs=programs, clock=now).run()),

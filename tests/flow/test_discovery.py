@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, ClassVar
 
 import pytest
-from grove_sandbox.apiserver.errors import ApiError
-from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.errors import StatusError
+from grove_sandbox.apiserver.server import SingleResponseStream
 from grove_sandbox.flow.backend_flow import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, cluster_with_crds, operator, running
 
@@ -31,12 +31,14 @@ class Failing:
 
     async def send(self, request: Request) -> Response:
         if type(self).fails(request):
-            return ApiError(503, "ServiceUnavailable", "the server is not ready").respond()
+            return StatusError(503, "ServiceUnavailable", "the server is not ready").respond()
         return await self._inner.send(request)
 
     async def stream(self, request: Request) -> Stream:
         if type(self).fails(request):
-            return Whole(ApiError(503, "ServiceUnavailable", "the server is not ready").respond())
+            return SingleResponseStream(
+                StatusError(503, "ServiceUnavailable", "the server is not ready").respond()
+            )
         return await self._inner.stream(request)
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 from grove_sandbox.nodes import RACK, node
-from grove_sandbox.schedulers.catalog import CATALOG, Entry
+from grove_sandbox.schedulers.catalog import CATALOG, CatalogEntry
 from grove_sandbox.schedulers.koordinator.scheduler import KoordinatorScheduler
 
 from grove.api import labels
@@ -61,7 +61,7 @@ class TestKoordinator(GangScenarios):
     @pytest.fixture(autouse=True)
     def with_network_topology(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The simulated scheduler has the switch on, as the real one in the testbed."""
-        entry = Entry(lambda: KoordinatorScheduler(network_topology=True), "koordinator.yaml")
+        entry = CatalogEntry(lambda: KoordinatorScheduler(network_topology=True), "koordinator.yaml")
         monkeypatch.setitem(CATALOG, "koordinator", entry)
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from grove_sandbox.faults import Faults, Rates
-from grove_sandbox.kubelet.objects import Pod
+from grove_sandbox.kubelet.objects import KubeletPod
 from grove_sandbox.nodes import NOT_READY, node
 
 from tests.flow.kubelet_cluster import POD_PATH, asks, cluster, condition, pod
@@ -109,7 +109,7 @@ async def test_an_init_container_can_run_a_program() -> None:
     opened = asyncio.Event()
     seen: list[str] = []
 
-    async def wait_for_parents(found: Pod) -> int:
+    async def wait_for_parents(found: KubeletPod) -> int:
         seen.append(found.metadata.name or "")
         await opened.wait()
         return 0

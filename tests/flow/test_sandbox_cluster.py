@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 from grove_sandbox.apiserver import ApiServer
-from grove_sandbox.cluster import Cluster
+from grove_sandbox.cluster import EmbeddedCluster
 from grove_sandbox.http import serve
 
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
@@ -19,7 +19,7 @@ from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 @pytest.mark.looptime
 async def test_a_pod_is_scheduled_started_and_deleted_gracefully() -> None:
-    async with Cluster(nodes=2) as cluster:
+    async with EmbeddedCluster(nodes=2) as cluster:
         api = Calls(cluster.server)
         await api.create(PODS, pod("p"))
         await asyncio.sleep(5)
@@ -32,7 +32,7 @@ async def test_a_pod_is_scheduled_started_and_deleted_gracefully() -> None:
 
 @pytest.mark.looptime
 async def test_a_gated_pod_waits_for_hours_and_runs_when_its_gate_goes() -> None:
-    async with Cluster(nodes=1) as cluster:
+    async with EmbeddedCluster(nodes=1) as cluster:
         api = Calls(cluster.server)
         await api.create(PODS, pod("p", schedulingGates=[{"name": "example.com/wait"}]))
         await asyncio.sleep(4 * 3600)
@@ -48,7 +48,7 @@ async def test_a_gated_pod_waits_for_hours_and_runs_when_its_gate_goes() -> None
 
 @pytest.mark.looptime
 async def test_a_settled_cluster_makes_no_writes() -> None:
-    async with Cluster(nodes=3, schedulers=["kube-1.37", "kai", "volcano", "koordinator"]) as cluster:
+    async with EmbeddedCluster(nodes=3, schedulers=["kube-1.37", "kai", "volcano", "koordinator"]) as cluster:
         api = Calls(cluster.server)
         for number in range(5):
             await api.create(PODS, pod(f"p{number}"))

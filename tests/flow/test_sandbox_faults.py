@@ -7,9 +7,9 @@ import orjson
 import pytest
 from grove_sandbox.apiserver import ApiServer
 from grove_sandbox.clock import loop_clock
-from grove_sandbox.faults import HANG, Fault, Faults, FaultyTransport, Killed, Rates
+from grove_sandbox.faults import HANG, FaultKind, Faults, FaultyTransport, Killed, Rates
 from grove_sandbox.kubelet.objects import PODS as POD_TYPE
-from grove_sandbox.kubelet.objects import Pod
+from grove_sandbox.kubelet.objects import KubeletPod
 
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
@@ -31,9 +31,9 @@ def create(name: str) -> Request:
 
 @pytest.mark.parametrize(
     ("fault", "status", "reason"),
-    [(Fault.TOO_MANY, 429, "TooManyRequests"), (Fault.SERVER_ERROR, 500, "InternalError")],
+    [(FaultKind.TOO_MANY, 429, "TooManyRequests"), (FaultKind.SERVER_ERROR, 500, "InternalError")],
 )
-async def test_a_refused_write_is_not_made(fault: Fault, status: int, reason: str) -> None:
+async def test_a_refused_write_is_not_made(fault: FaultKind, status: int, reason: str) -> None:
     api = Calls(server())
     faults = Faults(seed=1)
     faults.next(fault)
@@ -44,7 +44,7 @@ async def test_a_refused_write_is_not_made(fault: Fault, status: int, reason: st
 
 async def test_a_429_says_when_to_come_back() -> None:
     faults = Faults(seed=1)
-    faults.next(Fault.TOO_MANY)
+    faults.next(FaultKind.TOO_MANY)
     response = await faults.transport(server()).send(create("a"))
     assert response.headers["retry-after"] == "1"
 
@@ -58,8 +58,10 @@ async def test_a_conflict_is_for_updates_only() -> None:
     assert (await transport.send(patch)).status == 409
 
 
-@pytest.mark.parametrize(("fault", "applied"), [(Fault.LOST_REQUEST, False), (Fault.LOST_ANSWER, True)])
-async def test_without_an_answer_the_write_may_have_been_made_or_not(fault: Fault, applied: bool) -> None:
+@pytest.mark.parametrize(
+    ("fault", "applied"), [(FaultKind.LOST_REQUEST, False), (FaultKind.LOST_ANSWER, True)]
+)
+async def test_without_an_answer_the_write_may_have_been_made_or_not(fault: FaultKind, applied: bool) -> None:
     api = Calls(server())
     faults = Faults(seed=1)
     faults.next(fault)
@@ -73,7 +75,7 @@ async def test_without_an_answer_the_write_may_have_been_made_or_not(fault: Faul
 async def test_a_fault_can_be_meant_for_one_request() -> None:
     api = Calls(server())
     faults = Faults(seed=1)
-    faults.next(Fault.SERVER_ERROR, when=lambda request: b'"b"' in request.body)
+    faults.next(FaultKind.SERVER_ERROR, when=lambda request: b'"b"' in request.body)
     transport = faults.transport(api.server)
     codes = [(await transport.send(create(name))).status for name in "abc"]
     assert codes == [201, 500, 201]
@@ -102,7 +104,7 @@ async def test_a_broken_watch_ends_in_the_middle_of_a_line() -> None:
     api = Calls(server())
     await api.create(CONFIG_MAPS, config_map("a"))
     faults = Faults(seed=1)
-    faults.next(Fault.WATCH_BREAK)
+    faults.next(FaultKind.WATCH_BREAK)
     pieces = (await watch(faults.transport(api.server))).chunks()
     assert not (await anext(pieces)).endswith(b"\n")
     with pytest.raises(TransportError):
@@ -113,7 +115,7 @@ async def test_a_watch_may_be_told_that_its_past_is_gone() -> None:
     api = Calls(server())
     await api.create(CONFIG_MAPS, config_map("a"))
     faults = Faults(seed=1)
-    faults.next(Fault.WATCH_GONE)
+    faults.next(FaultKind.WATCH_GONE)
     stream = await watch(faults.transport(api.server))
     (line,) = [piece async for piece in stream.chunks()]
     event = orjson.loads(line)
@@ -122,7 +124,7 @@ async def test_a_watch_may_be_told_that_its_past_is_gone() -> None:
 
 async def test_a_watch_may_be_refused_outright() -> None:
     faults = Faults(seed=1)
-    faults.next(Fault.WATCH_REFUSED)
+    faults.next(FaultKind.WATCH_REFUSED)
     stream = await watch(faults.transport(server()))
     assert stream.status == 410
 
@@ -133,7 +135,7 @@ async def test_replayed_events_end_with_the_newest() -> None:
     faults = Faults(seed=1)
     pieces = (await watch(faults.transport(api.server))).chunks()
     first = await anext(pieces)
-    faults.next(Fault.WATCH_REPLAY)
+    faults.next(FaultKind.WATCH_REPLAY)
     await api.create(CONFIG_MAPS, config_map("b"))
     second = await anext(pieces)
     assert [await anext(pieces), await anext(pieces)] == [first, second]
@@ -143,7 +145,7 @@ async def test_events_that_lag_arrive_later() -> None:
     api = Calls(server())
     await api.create(CONFIG_MAPS, config_map("a"))
     faults = Faults(seed=1, lag=7.0)
-    faults.next(Fault.WATCH_LAG)
+    faults.next(FaultKind.WATCH_LAG)
     before = asyncio.get_running_loop().time()
     assert await anext((await watch(faults.transport(api.server))).chunks())
     assert asyncio.get_running_loop().time() - before == 7.0
@@ -155,7 +157,7 @@ async def run(seed: int) -> tuple[list[str], list[str]]:
     faults = Faults(seed, Rates.all(0.08))
     client = Client(faults.transport(api.server), attempts=20, chance=faults.chance)
     resource: ResourceType = POD_TYPE
-    informer: Informer[Pod] = Informer(client, resource, msgspec.json.Decoder(Pod).decode)
+    informer: Informer[KubeletPod] = Informer(client, resource, msgspec.json.Decoder(KubeletPod).decode)
     task = asyncio.create_task(informer.run())
     for number in range(30):
         await api.create(PODS, pod(f"p{number}"))

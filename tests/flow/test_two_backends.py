@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
-from grove_sandbox.apiserver.errors import ApiError
-from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.errors import StatusError
+from grove_sandbox.apiserver.server import SingleResponseStream
 from grove_sandbox.cluster import CRDS
 from grove_sandbox.flow.backend_flow import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, running
@@ -65,7 +65,7 @@ class Guarded:
 
     async def stream(self, request: Request) -> Stream:
         refusal = self._refusal(request)
-        return Whole(refusal) if refusal is not None else await self._inner.stream(request)
+        return SingleResponseStream(refusal) if refusal is not None else await self._inner.stream(request)
 
     async def close(self) -> None:
         """The server outlives the operator."""
@@ -73,7 +73,9 @@ class Guarded:
     def _refusal(self, request: Request) -> Response | None:
         if not Trouble.forbidden or not request.path.startswith(f"{GROUPS_OF_BAD}/"):
             return None
-        return ApiError(403, "Forbidden", "podgroups is forbidden: grove-operator may not use it").respond()
+        return StatusError(
+            403, "Forbidden", "podgroups is forbidden: grove-operator may not use it"
+        ).respond()
 
 
 def cluster(

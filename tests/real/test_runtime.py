@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import pytest
-from grove_sandbox.kubelet.objects import PODS, Pod
+from grove_sandbox.kubelet.objects import PODS, KubeletPod
 from grove_testbed.accounting import RequestCounter
 from grove_testbed.cluster import Cluster
 from grove_testbed.fixtures import started
@@ -42,10 +42,10 @@ async def proxy(plain_cluster: Cluster) -> AsyncIterator[FaultProxy]:
 
 
 @asynccontextmanager
-async def pods_through(kubeconfig: str) -> AsyncIterator[Informer[Pod]]:
+async def pods_through(kubeconfig: str) -> AsyncIterator[Informer[KubeletPod]]:
     """A running, synced informer of all pods."""
     client = Client(HttpTransport(find_cluster(kubeconfig)), field_manager="test")
-    informer: Informer[Pod] = Informer(client, PODS, msgspec.json.Decoder(Pod).decode)
+    informer: Informer[KubeletPod] = Informer(client, PODS, msgspec.json.Decoder(KubeletPod).decode)
     running = asyncio.create_task(informer.run())
     try:
         async with asyncio.timeout(PATIENCE):
@@ -66,11 +66,11 @@ def patch(value: int) -> bytes:
     return msgspec.json.encode({"metadata": {"labels": {"value": str(value)}}})
 
 
-def versions(pods: Informer[Pod]) -> dict[str, str]:
+def versions(pods: Informer[KubeletPod]) -> dict[str, str]:
     return {pod.uid: pod.metadata.resource_version or "" for pod in pods.cache}
 
 
-async def agree(pods: Informer[Pod], cluster: Cluster) -> None:
+async def agree(pods: Informer[KubeletPod], cluster: Cluster) -> None:
     """Waits until the cache holds just what the server does."""
     async with pods_through(str(cluster.kubeconfig())) as fresh, asyncio.timeout(PATIENCE):
         while True:
@@ -149,7 +149,7 @@ async def test_five_thousand_pods_churned_for_a_minute_under_faults(
     async with pods_through(str(proxy.kubeconfig())) as pods:
         known = versions(pods)
 
-        def follow(change: Change[Pod]) -> None:
+        def follow(change: Change[KubeletPod]) -> None:
             """What a controller would know that listens to changes alone."""
             if change.new is None:
                 del known[change.object.uid]

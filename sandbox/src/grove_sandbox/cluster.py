@@ -1,6 +1,6 @@
 """A whole embedded cluster: API server, nodes, kubelet and gang schedulers, on the caller's event loop.
 
-    async with Cluster(nodes=4, schedulers=["kube-1.37", "kai"]) as cluster:
+    async with EmbeddedCluster(nodes=4, schedulers=["kube-1.37", "kai"]) as cluster:
         client = cluster.client("test")
 
 Nothing here uses a socket or real time: under looptime four hours pass in milliseconds.
@@ -24,7 +24,7 @@ from grove_sandbox.apiserver.state import WebhookCaller
 from grove_sandbox.apiserver.storage import HISTORY
 from grove_sandbox.clock import loop_clock
 from grove_sandbox.kubelet.kubelet import Kubelet, Program
-from grove_sandbox.nodes import NodeKeeper
+from grove_sandbox.nodes import NodeLifecycle
 from grove_sandbox.nodes import nodes as make_nodes
 from grove_sandbox.schedulers.catalog import CATALOG
 from grove_sandbox.schedulers.simulator import SchedulerSimulator
@@ -32,7 +32,7 @@ from grove_sandbox.schedulers.simulator import SchedulerSimulator
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class Cluster:
+class EmbeddedCluster:
     """`nodes` is how many, or the nodes themselves.
 
     `schedulers` are names of `grove_sandbox.schedulers.catalog`, by default the kube-scheduler of the release; the
@@ -57,7 +57,7 @@ class Cluster:
         self.server = ApiServer(
             now=self.now, seed=seed, history=history, dialect=dialect, call_webhook=call_webhook
         )
-        self.nodes = NodeKeeper(self.client("node-keeper"), clock=self.now)
+        self.nodes = NodeLifecycle(self.client("node-keeper"), clock=self.now)
         self.schedulers: dict[str, SchedulerSimulator] = {}
         self._wanted_nodes = make_nodes(nodes) if isinstance(nodes, int) else nodes
         self._wanted_schedulers = [kube_scheduler(dialect)] if schedulers is None else schedulers

@@ -18,15 +18,15 @@ import orjson
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 
-from grove_sandbox.apiserver.errors import ApiError, expired
-from grove_sandbox.apiserver.server import Whole
+from grove_sandbox.apiserver.errors import StatusError, expired
+from grove_sandbox.apiserver.server import SingleResponseStream
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 RETRY_AFTER = 1  # seconds a 429 asks for
 HANG = 5.0  # seconds until a lost request or answer is given up
 
 
-class Fault(StrEnum):
+class FaultKind(StrEnum):
     CONFLICT = "conflict"  # 409, only for updates
     TOO_MANY = "too_many"  # 429 with Retry-After
     SERVER_ERROR = "server_error"  # 500
@@ -77,13 +77,13 @@ class Faults:
         self._dice = random.Random(seed)
         # For the client of the process under test.
         self.chance = random.Random(seed)
-        self._planned: list[tuple[Callable[[Request], bool], Fault]] = []
+        self._planned: list[tuple[Callable[[Request], bool], FaultKind]] = []
 
     def transport(self, inner: Transport) -> "FaultyTransport":
         """A way to the server for one process under test."""
         return FaultyTransport(inner, self)
 
-    def next(self, fault: Fault, when: Callable[[Request], bool] = lambda _: True) -> None:
+    def next(self, fault: FaultKind, when: Callable[[Request], bool] = lambda _: True) -> None:
         """Give `fault` to the next request for which `when` holds."""
         self._planned.append((when, fault))
 
@@ -91,27 +91,29 @@ class Faults:
         """From now on nothing goes wrong, so that a test can wait for things to settle."""
         self.active = False
 
-    def for_request(self, request: Request) -> Fault | None:
-        kinds = [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.LOST_REQUEST]
+    def for_request(self, request: Request) -> FaultKind | None:
+        kinds = [FaultKind.TOO_MANY, FaultKind.SERVER_ERROR, FaultKind.LOST_REQUEST]
         if request.method in WRITES:
-            kinds.append(Fault.LOST_ANSWER)
+            kinds.append(FaultKind.LOST_ANSWER)
         if request.method in ("PUT", "PATCH"):
-            kinds.append(Fault.CONFLICT)
+            kinds.append(FaultKind.CONFLICT)
         return self._choose(request, kinds)
 
-    def for_opening(self, request: Request) -> Fault | None:
+    def for_opening(self, request: Request) -> FaultKind | None:
         """When a watch begins."""
         return self._choose(
-            request, [Fault.TOO_MANY, Fault.SERVER_ERROR, Fault.LOST_REQUEST, Fault.WATCH_REFUSED]
+            request,
+            [FaultKind.TOO_MANY, FaultKind.SERVER_ERROR, FaultKind.LOST_REQUEST, FaultKind.WATCH_REFUSED],
         )
 
-    def for_watch(self, request: Request) -> Fault | None:
+    def for_watch(self, request: Request) -> FaultKind | None:
         return self._choose(
-            request, [Fault.WATCH_LAG, Fault.WATCH_BREAK, Fault.WATCH_REPLAY, Fault.WATCH_GONE]
+            request,
+            [FaultKind.WATCH_LAG, FaultKind.WATCH_BREAK, FaultKind.WATCH_REPLAY, FaultKind.WATCH_GONE],
         )
 
-    def _choose(self, request: Request, kinds: list[Fault]) -> Fault | None:
-        chosen: Fault | None = None
+    def _choose(self, request: Request, kinds: list[FaultKind]) -> FaultKind | None:
+        chosen: FaultKind | None = None
         draw = self._dice.random() if self.active else 1.0
         for index, (when, planned) in enumerate(self._planned):
             if planned in kinds and when(request):
@@ -145,7 +147,7 @@ class FaultyTransport:
     async def send(self, request: Request) -> Response:
         self._check_alive()
         fault = self._faults.for_request(request)
-        if fault == Fault.LOST_ANSWER:
+        if fault == FaultKind.LOST_ANSWER:
             await self._forward(request)
             await asyncio.sleep(HANG)
             raise TransportError("injected fault: the answer was lost")
@@ -156,7 +158,7 @@ class FaultyTransport:
         self._check_alive()
         refusal = await _refusal(self._faults.for_opening(request), request)
         if refusal is not None:
-            return Whole(refusal)
+            return SingleResponseStream(refusal)
         return _FaultyStream(await self._inner.stream(request), request, self._faults, self.killed)
 
     async def close(self) -> None:
@@ -176,21 +178,21 @@ class FaultyTransport:
             raise Killed
 
 
-async def _refusal(fault: Fault | None, request: Request) -> Response | None:
+async def _refusal(fault: FaultKind | None, request: Request) -> Response | None:
     """What the server says instead of doing what it was asked to; None if it does."""
     match fault:
-        case Fault.CONFLICT:
+        case FaultKind.CONFLICT:
             why = f"Operation cannot be fulfilled on {request.path}: injected fault"
-            return ApiError(409, "Conflict", why).respond()
-        case Fault.TOO_MANY:
+            return StatusError(409, "Conflict", why).respond()
+        case FaultKind.TOO_MANY:
             details = {"retryAfterSeconds": RETRY_AFTER}
             headers = {"retry-after": str(RETRY_AFTER)}
-            return ApiError(429, "TooManyRequests", "injected fault", details, headers).respond()
-        case Fault.SERVER_ERROR:
-            return ApiError(500, "InternalError", "Internal error occurred: injected fault").respond()
-        case Fault.WATCH_REFUSED:
+            return StatusError(429, "TooManyRequests", "injected fault", details, headers).respond()
+        case FaultKind.SERVER_ERROR:
+            return StatusError(500, "InternalError", "Internal error occurred: injected fault").respond()
+        case FaultKind.WATCH_REFUSED:
             return expired("injected fault: too old resource version").respond()
-        case Fault.LOST_REQUEST:
+        case FaultKind.LOST_REQUEST:
             await asyncio.sleep(HANG)
             raise TransportError("injected fault: the request was lost")
     return None
@@ -209,17 +211,17 @@ class _FaultyStream:
                 raise Killed
             fault = self._faults.for_watch(self._request) if self.status == 200 else None
             match fault:
-                case Fault.WATCH_LAG:
+                case FaultKind.WATCH_LAG:
                     await asyncio.sleep(self._faults.lag)
                     yield chunk
-                case Fault.WATCH_BREAK:
+                case FaultKind.WATCH_BREAK:
                     yield chunk[: len(chunk) // 2]
                     raise TransportError("injected fault: the watch broke")
-                case Fault.WATCH_GONE:
+                case FaultKind.WATCH_GONE:
                     status = expired("injected fault: too old resource version").status()
                     yield orjson.dumps({"type": "ERROR", "object": status}) + b"\n"
                     return
-                case Fault.WATCH_REPLAY:
+                case FaultKind.WATCH_REPLAY:
                     yield chunk
                     yield last
                     yield chunk

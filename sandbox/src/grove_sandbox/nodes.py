@@ -1,6 +1,6 @@
 """Nodes of a cluster without machines: their objects, and what becomes of them when they are lost.
 
-`NodeKeeper` does what a real cluster leaves to three parties: the kubelet (a node is ready, so the taint that
+`NodeLifecycle` does what a real cluster leaves to three parties: the kubelet (a node is ready, so the taint that
 the API server puts on new nodes goes), the node lifecycle controller (a lost node turns Unknown and is tainted, its
 pods are not ready, and are evicted when their tolerations run out), and the pod garbage collector (pods of a
 node that no longer exists are removed at once).
@@ -20,7 +20,7 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.errors import AlreadyExists, NotFound, RequestError
 from grove.runtime.client.objects import ObjectKey
 
-from grove_sandbox.kubelet.objects import NODES, PODS, Json, Node, Pod
+from grove_sandbox.kubelet.objects import NODES, PODS, Json, KubeletNode, KubeletPod
 
 log = structlog.get_logger(__name__)
 
@@ -92,15 +92,15 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class NodeKeeper:
+class NodeLifecycle:
     """`run` it beside the kubelet. `lose`, `recover` and `remove` are for tests and demonstrations."""
 
     def __init__(self, client: Client, *, clock: Callable[[], datetime] = _utc_now) -> None:
-        self.nodes: Informer[Node] = Informer(client, NODES, msgspec.json.Decoder(Node).decode)
-        self.pods: Informer[Pod] = Informer(
+        self.nodes: Informer[KubeletNode] = Informer(client, NODES, msgspec.json.Decoder(KubeletNode).decode)
+        self.pods: Informer[KubeletPod] = Informer(
             client,
             PODS,
-            msgspec.json.Decoder(Pod).decode,
+            msgspec.json.Decoder(KubeletPod).decode,
             indexes={"node": lambda pod: [pod.spec.node_name] if pod.spec.node_name else []},
         )
         self._clock = clock
@@ -162,10 +162,10 @@ class NodeKeeper:
                     asyncio.get_running_loop().call_later(1.0, self._due.set)
         raise AssertionError("unreachable")
 
-    def _notice(self, change: Change[Node]) -> None:
+    def _notice(self, change: Change[KubeletNode]) -> None:
         self._due.set()
 
-    def _notice_pod(self, change: Change[Pod]) -> None:
+    def _notice_pod(self, change: Change[KubeletPod]) -> None:
         if change.new is not None and change.new.spec.node_name and not self.is_up(change.new.spec.node_name):
             self._due.set()
 
@@ -184,7 +184,7 @@ class NodeKeeper:
             elif pod.metadata.deletion_timestamp is None:
                 await self._evict_in_time(pod)
 
-    async def _evict_in_time(self, pod: Pod) -> None:
+    async def _evict_in_time(self, pod: KubeletPod) -> None:
         seconds = _tolerates_for(pod)
         if seconds is None:
             return
@@ -204,7 +204,7 @@ class NodeKeeper:
             self._timer.cancel()
         self._timer = loop.call_at(due, self._due.set)
 
-    async def _mark_not_ready(self, pod: Pod) -> None:
+    async def _mark_not_ready(self, pod: KubeletPod) -> None:
         conditions = [
             {**c, "status": "False", "lastTransitionTime": _text(self._clock())}
             if c["type"] == "Ready" and c["status"] == "True"
@@ -216,7 +216,7 @@ class NodeKeeper:
             with suppress(NotFound):
                 await self.pods.objects.merge_patch(pod.key, patch, subresource="status")
 
-    def _get(self, name: str) -> Node:
+    def _get(self, name: str) -> KubeletNode:
         found = self.nodes.cache.get(ObjectKey("", name))
         if found is None:
             known = ", ".join(sorted(n.metadata.name or "" for n in self.nodes.cache)) or "none"
@@ -237,7 +237,7 @@ class NodeKeeper:
         await self.nodes.objects.merge_patch(ObjectKey("", name), patch, subresource="status")
 
 
-def _tolerates_for(pod: Pod) -> float | None:
+def _tolerates_for(pod: KubeletPod) -> float | None:
     """For how long the pod may stay on a node that cannot be reached; None: for ever."""
     for toleration in pod.spec.tolerations:
         matches = toleration.get("key") in (UNREACHABLE, None, "") and toleration.get("effect") in (

@@ -18,14 +18,14 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.http import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove_sandbox.kubelet.kubelet import Kubelet
-from grove_sandbox.nodes import NodeKeeper
+from grove_sandbox.nodes import NodeLifecycle
 
 READY = "all nodes have joined"
 
 
 async def run(kubeconfig: str, nodes: list[dict[str, Any]]) -> None:
     transport = HttpTransport(find_cluster(kubeconfig), user_agent="grove-testbed-kubelet")
-    keeper = NodeKeeper(Client(transport, field_manager="kubelet"))
+    keeper = NodeLifecycle(Client(transport, field_manager="kubelet"))
     kubelet = Kubelet(keeper)
     await keeper.join(nodes)
     async with asyncio.TaskGroup() as tasks:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from grove_sandbox.apiserver import ApiServer
-from grove_sandbox.cluster import CRDS, Cluster
+from grove_sandbox.cluster import CRDS, EmbeddedCluster
 from grove_sandbox.commands.sandbox import write_kubeconfig
 from grove_sandbox.http import serve
 from rich.console import Console
@@ -142,7 +142,7 @@ class Shell:
 
 @asynccontextmanager
 async def shell(folder: Path) -> AsyncIterator[Shell]:
-    async with Cluster(nodes=0) as cluster, serve(cluster.server) as url:
+    async with EmbeddedCluster(nodes=0) as cluster, serve(cluster.server) as url:
         for crd in all_crds():
             await cluster.create(CRDS, crd)
         await cluster.create(SETS, pcs_json())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from grove_sandbox.apiserver.custom.jsonpath import compile_path
-from grove_sandbox.apiserver.errors import ApiError
+from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.patching.json_patch import apply_json_patch, apply_merge_patch
 from grove_sandbox.apiserver.patching.strategic_merge import StrategicMerge
 from grove_sandbox.apiserver.resources.timestamps import age, parse
@@ -31,7 +31,7 @@ def test_quantities_are_stored_in_their_shortest_form(given: str | int, stored: 
 
 
 def test_what_is_no_quantity_is_refused() -> None:
-    with pytest.raises(ApiError, match="quantities must match"):
+    with pytest.raises(StatusError, match="quantities must match"):
         canonical("lots")
 
 
@@ -73,7 +73,7 @@ def test_a_json_patch_shares_what_it_does_not_touch() -> None:
 
 def test_a_json_patch_is_all_or_nothing() -> None:
     document = {"a": [1]}
-    with pytest.raises(ApiError):
+    with pytest.raises(StatusError):
         apply_json_patch(
             document, [{"op": "add", "path": "/a/-", "value": 2}, {"op": "test", "path": "/a/0", "value": 9}]
         )
@@ -141,7 +141,7 @@ def test_protobuf_keeps_a_zero_that_was_said() -> None:
 
 
 def test_protobuf_of_an_unknown_kind_asks_for_json() -> None:
-    with pytest.raises(ApiError, match="send JSON"):
+    with pytest.raises(StatusError, match="send JSON"):
         protobuf.decode(envelope(b"example.com/v1", b"Thing", b""))
 
 

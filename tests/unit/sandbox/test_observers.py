@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 from grove_sandbox.apiserver import ApiServer, Write
-from grove_sandbox.cluster import Cluster
+from grove_sandbox.cluster import EmbeddedCluster
 
 from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
@@ -53,7 +53,7 @@ async def test_a_cluster_does_not_forget_an_objection_that_somebody_swallowed() 
             assert write.now["spec"].get("schedulingGates"), "a gate was removed"
 
     async def swallow() -> None:
-        async with Cluster(nodes=1) as cluster:
+        async with EmbeddedCluster(nodes=1) as cluster:
             cluster.on_write(no_gate_may_go)
             api = Calls(cluster.server)
             await api.create(PODS, pod("p", schedulingGates=[{"name": "x/y"}]))

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import orjson
 
-from grove_sandbox.apiserver.errors import ApiError, GroupResource
+from grove_sandbox.apiserver.errors import GroupResource, StatusError
 from grove_sandbox.apiserver.patching.json_patch import apply_json_patch
-from grove_sandbox.apiserver.state import USER, Call
+from grove_sandbox.apiserver.state import USER, ApiCall
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs.selectors import matches_selector
 
@@ -25,40 +25,42 @@ VALIDATING = GroupResource(GROUP, "validatingwebhookconfigurations")
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AdmissionAttempt:
     """One write as webhooks see it; `obj` is None for a deletion, `old` for a creation."""
 
-    call: Call
+    call: ApiCall
     operation: Operation
     name: str
     obj: Object | None
     old: Object | None
 
 
-async def mutate(attempt: Attempt) -> Object | None:
+async def mutate(attempt: AdmissionAttempt) -> Object | None:
     """The object as the mutating webhooks want it."""
     obj = attempt.obj
     for hook in _matching(attempt, MUTATING):
-        answer = await _ask(hook, Attempt(attempt.call, attempt.operation, attempt.name, obj, attempt.old))
+        answer = await _ask(
+            hook, AdmissionAttempt(attempt.call, attempt.operation, attempt.name, obj, attempt.old)
+        )
         patch = (answer or {}).get("patch")
         if patch and obj is not None:
             obj = apply_json_patch(obj, orjson.loads(base64.b64decode(patch)))
     return obj
 
 
-async def validate(attempt: Attempt) -> None:
+async def validate(attempt: AdmissionAttempt) -> None:
     """Raises if a validating webhook objects."""
     for hook in _matching(attempt, VALIDATING):
         await _ask(hook, attempt)
 
 
-def is_watched(call: Call) -> bool:
+def is_watched(call: ApiCall) -> bool:
     """Whether any webhook is registered at all."""
     tables = call.state.store.tables
     return any(resource in tables and tables[resource].objects for resource in (MUTATING, VALIDATING))
 
 
-def _matching(attempt: Attempt, resource: GroupResource) -> Iterator[Object]:
+def _matching(attempt: AdmissionAttempt, resource: GroupResource) -> Iterator[Object]:
     if attempt.call.type.group == GROUP:
         return  # a webhook must not be able to lock out its own repair
     for configuration in list(attempt.call.state.store.table(resource).scan(None)):
@@ -67,7 +69,7 @@ def _matching(attempt: Attempt, resource: GroupResource) -> Iterator[Object]:
                 yield hook
 
 
-def _covers(rule: Object, attempt: Attempt) -> bool:
+def _covers(rule: Object, attempt: AdmissionAttempt) -> bool:
     call = attempt.call
     resource, subresource = call.type.plural, call.subresource
     names = {"*/*", f"{resource}/{subresource}", f"{resource}/*", f"*/{subresource}"}
@@ -83,7 +85,7 @@ def _covers(rule: Object, attempt: Attempt) -> bool:
     )
 
 
-def _selects(hook: Object, attempt: Attempt) -> bool:
+def _selects(hook: Object, attempt: AdmissionAttempt) -> bool:
     call = attempt.call
     if call.type.namespaced:
         namespace = call.state.find("", "v1", "namespaces", call.namespace)
@@ -97,7 +99,7 @@ def _selects(hook: Object, attempt: Attempt) -> bool:
     return any(matches_selector(hook.get("objectSelector") or {}, found) for found in labels)
 
 
-async def _ask(hook: Object, attempt: Attempt) -> Object | None:
+async def _ask(hook: Object, attempt: AdmissionAttempt) -> Object | None:
     """The webhook's answer if it allows; None if it could not be asked and that may be ignored."""
     call = attempt.call
     carry = call.state.call_webhook
@@ -112,7 +114,7 @@ async def _ask(hook: Object, attempt: Attempt) -> Object | None:
         if hook.get("failurePolicy") == "Ignore":
             return None
         why = f'failed calling webhook "{hook["name"]}": failed to call webhook: {error}'
-        raise ApiError(
+        raise StatusError(
             500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]}
         ) from None
     call.warnings += response.get("warnings") or []
@@ -121,7 +123,7 @@ async def _ask(hook: Object, attempt: Attempt) -> Object | None:
     return response
 
 
-def _review(attempt: Attempt, uid: str) -> Object:
+def _review(attempt: AdmissionAttempt, uid: str) -> Object:
     call = attempt.call
     t = call.type
     kind = {"group": t.group, "version": t.version, "kind": t.kind}
@@ -147,9 +149,9 @@ def _review(attempt: Attempt, uid: str) -> Object:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def _denied(name: str, status: dict[str, Any]) -> ApiError:
+def _denied(name: str, status: dict[str, Any]) -> StatusError:
     explained = status.get("message") or status.get("reason")
     message = f'admission webhook "{name}" denied the request'
     message = f"{message}: {explained}" if explained else f"{message} without explanation"
     code = max(int(status.get("code") or 0), 400)
-    return ApiError(code, status.get("reason") or "", message, status.get("details"))
+    return StatusError(code, status.get("reason") or "", message, status.get("details"))

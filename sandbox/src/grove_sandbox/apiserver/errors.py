@@ -11,7 +11,7 @@ JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldViolation:
     """One broken rule: where, which kind of rule, and what a client reads about it."""
 
     field: str
@@ -22,27 +22,27 @@ class FieldError:
         return f"{self.field}: {self.body}"
 
 
-def required(field: str, detail: str = "") -> FieldError:
-    return FieldError(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
+def required(field: str, detail: str = "") -> FieldViolation:
+    return FieldViolation(field, "FieldValueRequired", "Required value" + (f": {detail}" if detail else ""))
 
 
-def invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(field, "FieldValueInvalid", f"Invalid value: {show(value)}: {detail}")
+def invalid(field: str, value: Any, detail: str) -> FieldViolation:
+    return FieldViolation(field, "FieldValueInvalid", f"Invalid value: {show(value)}: {detail}")
 
 
-def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldError:
+def unsupported(field: str, value: Any, allowed: Sequence[str]) -> FieldViolation:
     choices = ", ".join(show(choice) for choice in allowed)
-    return FieldError(
+    return FieldViolation(
         field, "FieldValueNotSupported", f"Unsupported value: {show(value)}: supported values: {choices}"
     )
 
 
-def duplicate(field: str, value: Any) -> FieldError:
-    return FieldError(field, "FieldValueDuplicate", f"Duplicate value: {show(value)}")
+def duplicate(field: str, value: Any) -> FieldViolation:
+    return FieldViolation(field, "FieldValueDuplicate", f"Duplicate value: {show(value)}")
 
 
-def forbidden_field(field: str, detail: str) -> FieldError:
-    return FieldError(field, "FieldValueForbidden", f"Forbidden: {detail}")
+def forbidden_field(field: str, detail: str) -> FieldViolation:
+    return FieldViolation(field, "FieldValueForbidden", f"Forbidden: {detail}")
 
 
 def show(value: Any) -> str:
@@ -50,7 +50,7 @@ def show(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-class ApiError(Exception):
+class StatusError(Exception):
     """An answer other than success. `respond` gives the bytes a client receives."""
 
     def __init__(
@@ -97,24 +97,24 @@ class GroupResource:
         return {"name": name, "group": self.group, "kind": self.resource, **more}
 
 
-def not_found(resource: GroupResource, name: str) -> ApiError:
-    return ApiError(404, "NotFound", f'{resource} "{name}" not found', resource.details(name))
+def not_found(resource: GroupResource, name: str) -> StatusError:
+    return StatusError(404, "NotFound", f'{resource} "{name}" not found', resource.details(name))
 
 
-def no_such_path() -> ApiError:
-    return ApiError(404, "NotFound", "the server could not find the requested resource", {})
+def no_such_path() -> StatusError:
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(resource: GroupResource, name: str, *, deleting: bool = False) -> ApiError:
+def already_exists(resource: GroupResource, name: str, *, deleting: bool = False) -> StatusError:
     message = f'{resource} "{name}" already exists'
     if deleting:
         message = f"object is being deleted: {message}"
-    return ApiError(409, "AlreadyExists", message, resource.details(name))
+    return StatusError(409, "AlreadyExists", message, resource.details(name))
 
 
-def conflict(resource: GroupResource, name: str, why: str) -> ApiError:
+def conflict(resource: GroupResource, name: str, why: str) -> StatusError:
     message = f'Operation cannot be fulfilled on {resource} "{name}": {why}'
-    return ApiError(409, "Conflict", message, resource.details(name))
+    return StatusError(409, "Conflict", message, resource.details(name))
 
 
 STALE = "the object has been modified; please apply your changes to the latest version and try again"
@@ -122,47 +122,49 @@ STALE = "the object has been modified; please apply your changes to the latest v
 
 def forbidden(
     resource: GroupResource, name: str, why: str, causes: Sequence[Mapping[str, str]] = ()
-) -> ApiError:
+) -> StatusError:
     subject = f'{resource} "{name}"' if name else str(resource)
-    return ApiError(403, "Forbidden", f"{subject} is forbidden: {why}", resource.details(name, causes=causes))
+    return StatusError(
+        403, "Forbidden", f"{subject} is forbidden: {why}", resource.details(name, causes=causes)
+    )
 
 
-def expired(message: str) -> ApiError:
-    return ApiError(410, "Expired", message)
+def expired(message: str) -> StatusError:
+    return StatusError(410, "Expired", message)
 
 
-def bad_request(message: str) -> ApiError:
-    return ApiError(400, "BadRequest", message)
+def bad_request(message: str) -> StatusError:
+    return StatusError(400, "BadRequest", message)
 
 
-def unsupported_media_type(message: str) -> ApiError:
-    return ApiError(415, "UnsupportedMediaType", message)
+def unsupported_media_type(message: str) -> StatusError:
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
-def not_acceptable() -> ApiError:
+def not_acceptable() -> StatusError:
     available = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-    return ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {available}")
+    return StatusError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {available}")
 
 
-def method_not_allowed() -> ApiError:
+def method_not_allowed() -> StatusError:
     message = "the server does not allow this method on the requested resource"
-    return ApiError(405, "MethodNotAllowed", message, {})
+    return StatusError(405, "MethodNotAllowed", message, {})
 
 
-def not_implemented(what: str) -> ApiError:
+def not_implemented(what: str) -> StatusError:
     """For what real Kubernetes does and this server does not: never a silent success."""
-    return ApiError(501, "NotImplemented", f"the embedded cluster does not implement {what}")
+    return StatusError(501, "NotImplemented", f"the embedded cluster does not implement {what}")
 
 
-def too_large(limit: int) -> ApiError:
+def too_large(limit: int) -> StatusError:
     message = f"Request entity too large: limit is {limit}"
-    return ApiError(413, "RequestEntityTooLarge", message, {})
+    return StatusError(413, "RequestEntityTooLarge", message, {})
 
 
-def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
+def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldViolation]) -> StatusError:
     subject = f"{kind}.{group}" if group else kind
     lines = list(dict.fromkeys(str(error) for error in errors))
     summary = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     causes = [{"reason": e.cause, "message": e.body, "field": e.field} for e in errors]
     details = {"name": name, "group": group, "kind": kind, "causes": causes}
-    return ApiError(422, "Invalid", f'{subject} "{name}" is invalid: {summary}', details)
+    return StatusError(422, "Invalid", f'{subject} "{name}" is invalid: {summary}', details)

@@ -16,15 +16,15 @@ from grove_sandbox.apiserver.controllers.namespaces import NamespaceKeeper
 from grove_sandbox.apiserver.controllers.pod_group_protection import GroupProtection
 from grove_sandbox.apiserver.custom.crds import CustomResources
 from grove_sandbox.apiserver.discovery import discovery
-from grove_sandbox.apiserver.errors import ApiError, method_not_allowed, no_such_path
+from grove_sandbox.apiserver.errors import StatusError, method_not_allowed, no_such_path
 from grove_sandbox.apiserver.kinds.builtin import builtin_types
 from grove_sandbox.apiserver.patching.patches import patch
 from grove_sandbox.apiserver.requests import options, paths
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.responses.encoding import negotiate, respond
 from grove_sandbox.apiserver.schema.definitions import Dialect
-from grove_sandbox.apiserver.state import Call, State, WebhookCaller
-from grove_sandbox.apiserver.storage import HISTORY, Change, Object, Stored, Table
+from grove_sandbox.apiserver.state import ApiCall, ServerState, WebhookCaller
+from grove_sandbox.apiserver.storage import HISTORY, Object, Stored, StoredChange, Table
 from grove_sandbox.apiserver.verbs import reads, reviews, subresources
 from grove_sandbox.apiserver.verbs.deletes import delete, delete_collection
 from grove_sandbox.apiserver.verbs.watches import WatchStream
@@ -39,7 +39,7 @@ class Write:
     """One change to one object, as an observer sees it right after it was stored."""
 
     type: str  # ADDED, MODIFIED or DELETED
-    resource: ResourceType
+    resource: ServedResource
     now: Object
     before: Object | None
 
@@ -64,7 +64,7 @@ class ApiServer:
         dialect: Dialect = DEFAULT_DIALECT,
         call_webhook: WebhookCaller | None = None,
     ) -> None:
-        self.state = State(now, seed, history, dialect)
+        self.state = ServerState(now, seed, history, dialect)
         self.state.call_webhook = call_webhook
         self.observer_errors: list[BaseException] = []
         self._observers: list[Callable[[Write], None]] = []
@@ -80,7 +80,7 @@ class ApiServer:
     async def send(self, request: Request) -> Response:
         try:
             return await self._answer(request)
-        except ApiError as error:
+        except StatusError as error:
             return error.respond()
 
     async def stream(self, request: Request) -> Stream:
@@ -88,9 +88,9 @@ class ApiServer:
             call = self._understand(request)
             if call is not None and is_watch(request, call):
                 return WatchStream(call, negotiate(call))
-        except ApiError as error:
-            return Whole(error.respond())
-        return Whole(await self.send(request))
+        except StatusError as error:
+            return SingleResponseStream(error.respond())
+        return SingleResponseStream(await self.send(request))
 
     async def close(self) -> None:
         """Ends every watch."""
@@ -140,7 +140,7 @@ class ApiServer:
             raise method_not_allowed()
         return respond(call, answer.one(stored), status)
 
-    async def _delete(self, call: Call) -> Response:
+    async def _delete(self, call: ApiCall) -> Response:
         answer = negotiate(call)
         if call.name:
             left, status = await delete(call)
@@ -149,7 +149,7 @@ class ApiServer:
         gone = await delete_collection(call)
         return respond(call, answer.many(gone, {"resourceVersion": str(version)}))
 
-    def _understand(self, request: Request) -> Call | None:
+    def _understand(self, request: Request) -> ApiCall | None:
         target = paths.parse(request.path)
         if target is None:
             return None
@@ -159,7 +159,7 @@ class ApiServer:
         if resource_type.namespaced and not target.namespace and (target.name or request.method == "POST"):
             return None
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return Call(
+        return ApiCall(
             self.state,
             resource_type,
             target.namespace,
@@ -178,7 +178,7 @@ class ApiServer:
             raise no_such_path()
         return NOT_FOUND
 
-    def _observe(self, table: Table, change: Change) -> None:
+    def _observe(self, table: Table, change: StoredChange) -> None:
         if not self._observers:
             return
         resource_type = self.state.registry.served(table.resource)
@@ -195,12 +195,12 @@ class ApiServer:
                 raise
 
 
-def is_watch(request: Request, call: Call) -> bool:
+def is_watch(request: Request, call: ApiCall) -> bool:
     wanted = request.query.get("watch", "") in ("1", "true")
     return request.method == "GET" and wanted and not call.name and not call.subresource
 
 
-class Whole:
+class SingleResponseStream:
     """An answer that is complete, in the form of a stream."""
 
     def __init__(self, response: Response) -> None:

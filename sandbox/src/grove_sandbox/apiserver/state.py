@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from grove_sandbox.apiserver.resources.resource_types import Registry, ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ResourceRegistry, ServedResource
 from grove_sandbox.apiserver.resources.timestamps import rfc3339
 from grove_sandbox.apiserver.schema.definitions import Dialect, load
 from grove_sandbox.apiserver.storage import Object, Store, Stored, Table
@@ -18,12 +18,12 @@ USER: Object = {"username": "kubernetes-admin", "groups": ["system:masters", "sy
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
-class State:
+class ServerState:
     def __init__(self, now: Callable[[], datetime], seed: int, history: int, dialect: Dialect) -> None:
         self.dialect = dialect
         self.definitions = load(dialect)
         self.store = Store(history)
-        self.registry = Registry()
+        self.registry = ResourceRegistry()
         self.now = now
         self.call_webhook: WebhookCaller | None = None
         self._dice = random.Random(seed)
@@ -41,7 +41,7 @@ class State:
         """Run `work` after the present request, as a controller would that watches."""
         asyncio.get_running_loop().call_soon(work)
 
-    def table(self, resource_type: ResourceType) -> Table:
+    def table(self, resource_type: ServedResource) -> Table:
         return self.store.table(resource_type.storage)
 
     def find(self, group: str, version: str, plural: str, name: str, namespace: str = "") -> Stored | None:
@@ -51,11 +51,11 @@ class State:
 
 
 @dataclass(slots=True)
-class Call:
+class ApiCall:
     """One request, understood: what it is about, and the warnings its answer will carry."""
 
-    state: State
-    type: ResourceType
+    state: ServerState
+    type: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""

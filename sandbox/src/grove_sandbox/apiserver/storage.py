@@ -51,7 +51,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoredChange:
     type: ChangeType
     version: int
     key: Key
@@ -66,7 +66,7 @@ class Table:
         self.resource = resource
         self.objects: dict[Key, Stored] = {}
         self.first = 0  # absolute position of changes[0]
-        self.changes: list[Change] = []
+        self.changes: list[StoredChange] = []
         self.compacted = store.version  # the newest version that is no longer in the history
         self._store = store
         self.closed = False  # its resource is no longer served
@@ -106,7 +106,7 @@ class Table:
     def position_after(self, version: int) -> int:
         return self.first + bisect_right(self.changes, version, key=lambda change: change.version)
 
-    def since(self, position: int) -> list[Change]:
+    def since(self, position: int) -> list[StoredChange]:
         return self.changes[position - self.first :]
 
     def subscribe(self, waker: asyncio.Event) -> None:
@@ -115,7 +115,7 @@ class Table:
     def unsubscribe(self, waker: asyncio.Event) -> None:
         self._wakers.discard(waker)
 
-    def record(self, change: Change) -> None:
+    def record(self, change: StoredChange) -> None:
         if change.type == "DELETED":
             del self.objects[change.key]
             self._sorted = None
@@ -152,7 +152,7 @@ class Store:
         self.version = 1
         self.history = history
         self.tables: dict[GroupResource, Table] = {}
-        self.listeners: list[Callable[[Table, Change], None]] = []
+        self.listeners: list[Callable[[Table, StoredChange], None]] = []
 
     def table(self, resource: GroupResource) -> Table:
         table = self.tables.get(resource)
@@ -171,7 +171,7 @@ class Store:
         obj["metadata"]["resourceVersion"] = str(self.version)
         before = table.objects.get(key)
         now = Stored(key, obj, self.version)
-        self._commit(table, Change("MODIFIED" if before else "ADDED", self.version, key, now, before))
+        self._commit(table, StoredChange("MODIFIED" if before else "ADDED", self.version, key, now, before))
         return now
 
     def delete(self, table: Table, key: Key) -> Stored:
@@ -179,10 +179,10 @@ class Store:
         self.version += 1
         metadata = {**before.obj["metadata"], "resourceVersion": str(self.version)}
         now = Stored(key, {**before.obj, "metadata": metadata}, self.version)
-        self._commit(table, Change("DELETED", self.version, key, now, before))
+        self._commit(table, StoredChange("DELETED", self.version, key, now, before))
         return now
 
-    def _commit(self, table: Table, change: Change) -> None:
+    def _commit(self, table: Table, change: StoredChange) -> None:
         table.record(change)
         for listener in self.listeners:
             listener(table, change)

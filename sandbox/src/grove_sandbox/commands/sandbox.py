@@ -81,7 +81,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
     from typing import cast
 
     from grove_sandbox.apiserver.schema.definitions import Dialect
-    from grove_sandbox.cluster import Cluster
+    from grove_sandbox.cluster import EmbeddedCluster
     from grove_sandbox.http import serve
     from grove_sandbox.webhooks import call_webhook
 
@@ -92,7 +92,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
     dialect = cast(Dialect, kubernetes)
     try:
         async with (
-            Cluster(
+            EmbeddedCluster(
                 nodes=nodes, dialect=dialect, now=lambda: datetime.now(UTC), call_webhook=call_webhook
             ) as cluster,
             serve(cluster.server, port=port) as url,

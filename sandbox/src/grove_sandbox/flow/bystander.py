@@ -10,7 +10,7 @@ from grove.schedulers.backend import Backend
 from grove.schedulers.types import ObjectKind, SchedulerObject, Served
 
 
-class Settings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class BystanderSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """There is nothing to set."""
 
 
@@ -21,7 +21,7 @@ class Bystander(Backend):
     kinds: Sequence[ObjectKind] = ()
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        msgspec.convert(settings, Settings)
+        msgspec.convert(settings, BystanderSettings)
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         return ()

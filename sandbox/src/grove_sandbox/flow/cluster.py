@@ -20,7 +20,7 @@ from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory, Registry
 
 from grove_sandbox.apiserver import Write
-from grove_sandbox.cluster import CRDS, Cluster
+from grove_sandbox.cluster import CRDS, EmbeddedCluster
 from grove_sandbox.flow.gate_observer import NoGateOpensEarly
 from grove_sandbox.schedulers.policy import Policy
 from grove_sandbox.schedulers.simulator import SchedulerSimulator
@@ -48,7 +48,7 @@ class RefusedError(AssertionError):
 class Grove:
     """A cluster for an operator. `writes` are all writes of everybody, as in `ADDED pods`."""
 
-    def __init__(self, cluster: Cluster, observer: NoGateOpensEarly) -> None:
+    def __init__(self, cluster: EmbeddedCluster, observer: NoGateOpensEarly) -> None:
         self.cluster = cluster
         self.observer = observer
         self.writes: list[str] = []
@@ -115,7 +115,7 @@ async def cluster_with_crds(
     `definitions` are further CRDs, `policies` simulated schedulers beside those that `schedulers` names, `gates` those
     of backends that are not Grove's own. The rest is for `grove_sandbox.cluster.Cluster`.
     """
-    async with Cluster(nodes=nodes, seed=seed, **settings) as cluster:
+    async with EmbeddedCluster(nodes=nodes, seed=seed, **settings) as cluster:
         observer = NoGateOpensEarly(gates)
         cluster.on_write(observer)
         for crd in (*all_crds(), *definitions):

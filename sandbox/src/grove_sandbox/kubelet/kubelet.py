@@ -19,15 +19,15 @@ from grove.runtime.client.backoff import Backoff
 from grove.runtime.client.errors import Conflict, NotFound, RequestError
 from grove.runtime.client.objects import ObjectKey
 
-from grove_sandbox.kubelet.objects import Container, Node, Pod
+from grove_sandbox.kubelet.objects import KubeletContainer, KubeletNode, KubeletPod
 from grove_sandbox.kubelet.script import Script, ScriptError, script_of
-from grove_sandbox.kubelet.status import Life, State, new_life, status_of
-from grove_sandbox.nodes import NodeKeeper
+from grove_sandbox.kubelet.status import ContainerRuntimeState, PodRuntimeState, initial_state, status_of
+from grove_sandbox.nodes import NodeLifecycle
 
 log = structlog.get_logger(__name__)
 
 # What the init container of that name does: returns its exit code when it is done.
-Program = Callable[[Pod], Awaitable[int]]
+Program = Callable[[KubeletPod], Awaitable[int]]
 
 # How long a container that exited waits to be started again.
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
@@ -42,7 +42,7 @@ class Kubelet:
 
     def __init__(
         self,
-        keeper: NodeKeeper,
+        keeper: NodeLifecycle,
         *,
         programs: Mapping[str, Program] | None = None,
         clock: Callable[[], datetime] = _utc_now,
@@ -65,18 +65,18 @@ class Kubelet:
             await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    def _notice_node(self, change: Change[Node]) -> None:
+    def _notice_node(self, change: Change[KubeletNode]) -> None:
         """A node that came, went, or went silent."""
         for pod in self._keeper.pods.cache.by_index("node", change.object.metadata.name or ""):
             self._look_at(pod)
 
-    def _notice(self, change: Change[Pod]) -> None:
+    def _notice(self, change: Change[KubeletPod]) -> None:
         if change.new is None:
             self._end(change.object)
         else:
             self._look_at(change.new)
 
-    def _look_at(self, pod: Pod) -> None:
+    def _look_at(self, pod: KubeletPod) -> None:
         if not self._keeper.is_up(pod.spec.node_name):
             self._end(pod)
         elif pod.metadata.deletion_timestamp is not None:
@@ -87,15 +87,15 @@ class Kubelet:
         elif pod.uid not in self._lives and pod.status.get("phase") not in ("Succeeded", "Failed"):
             self._begin(pod, self._live)
 
-    def _begin(self, pod: Pod, act: Callable[[Pod], Awaitable[None]]) -> None:
+    def _begin(self, pod: KubeletPod, act: Callable[[KubeletPod], Awaitable[None]]) -> None:
         self._lives[pod.uid] = self._tasks.create_task(_until_gone(pod, act), name=f"pod {pod.key}")
 
-    def _end(self, pod: Pod) -> None:
+    def _end(self, pod: KubeletPod) -> None:
         self._stopping.discard(pod.uid)
         if task := self._lives.pop(pod.uid, None):
             task.cancel()
 
-    async def _stop(self, pod: Pod) -> None:
+    async def _stop(self, pod: KubeletPod) -> None:
         grace = float(pod.metadata.deletion_grace_period_seconds or 0)
         try:
             wanted = script_of(pod).stop_seconds
@@ -106,12 +106,14 @@ class Kubelet:
             pod, lambda: self._keeper.pods.objects.delete(pod.key, uid=pod.uid, grace_seconds=0)
         )
 
-    async def _live(self, pod: Pod) -> None:
+    async def _live(self, pod: KubeletPod) -> None:
         life = self._new_life(pod)
         try:
             script = script_of(pod)
         except ScriptError as error:
-            await self._write(pod, life.with_main(State("CreateContainerConfigError", str(error))))
+            await self._write(
+                pod, life.with_main(ContainerRuntimeState("CreateContainerConfigError", str(error)))
+            )
             return
         if _is_ready(pod) and script.exit_after is None:
             return  # from before a restart of this kubelet
@@ -120,20 +122,22 @@ class Kubelet:
             return
         broken = [c for c in pod.spec.containers if script.cannot_pull(c.name)]
         if broken:
-            states = initialized.with_main(State(started=self._now(), ready=True)).main
+            states = initialized.with_main(ContainerRuntimeState(started=self._now(), ready=True)).main
             failing = {container.name: _cannot_pull(container) for container in broken}
             await self._write(pod, initialized.with_states({**states, **failing}))
             return
         await self._run_containers(pod, initialized, script)
 
-    async def _initialize(self, pod: Pod, life: Life, script: Script) -> Life | None:
+    async def _initialize(
+        self, pod: KubeletPod, life: PodRuntimeState, script: Script
+    ) -> PodRuntimeState | None:
         """Runs the init containers one after another; None if that is as far as the pod ever gets."""
         for container in pod.spec.init_containers:
             if script.cannot_pull(container.name):
                 await self._write(pod, life.with_init(container.name, _cannot_pull(container)))
                 return None
             if container.is_sidecar:
-                life = life.with_init(container.name, State(started=self._now(), ready=True))
+                life = life.with_init(container.name, ContainerRuntimeState(started=self._now(), ready=True))
                 continue
             back_off = Backoff(FIRST_BACK_OFF, LONGEST_BACK_OFF)
             while True:
@@ -150,8 +154,8 @@ class Kubelet:
         return life
 
     async def _run_init_container(
-        self, pod: Pod, life: Life, container: Container, script: Script
-    ) -> tuple[Life, int]:
+        self, pod: KubeletPod, life: PodRuntimeState, container: KubeletContainer, script: Script
+    ) -> tuple[PodRuntimeState, int]:
         state = life.init[container.name].run(self._now())
         program = self._programs.get(container.name)
         if program is not None or script.init_seconds:
@@ -160,7 +164,7 @@ class Kubelet:
         code = await program(pod) if program is not None else script.init_exit_code
         return life.with_init(container.name, state.exit(code, self._now())), code
 
-    async def _run_containers(self, pod: Pod, life: Life, script: Script) -> None:
+    async def _run_containers(self, pod: KubeletPod, life: PodRuntimeState, script: Script) -> None:
         """All containers of a pod do the same at the same time."""
         back_off = Backoff(FIRST_BACK_OFF, LONGEST_BACK_OFF)
         clock = asyncio.get_running_loop().time
@@ -187,7 +191,7 @@ class Kubelet:
             await self._write(pod, life.with_main(state))
             await asyncio.sleep(back_off.next())
 
-    async def _write(self, pod: Pod, life: Life) -> None:
+    async def _write(self, pod: KubeletPod, life: PodRuntimeState) -> None:
         async def patch() -> None:
             current = self._keeper.pods.cache.by_uid(pod.uid) or pod
             status = status_of(current, life, self._now())
@@ -196,7 +200,7 @@ class Kubelet:
 
         await self._insist(pod, patch)
 
-    async def _insist(self, pod: Pod, write: Callable[[], Awaitable[None]]) -> None:
+    async def _insist(self, pod: KubeletPod, write: Callable[[], Awaitable[None]]) -> None:
         """Tries until it succeeds or the pod is gone: nobody else will ever do this for the pod."""
         waits = Backoff(0.5, 30.0)
         while True:
@@ -210,29 +214,29 @@ class Kubelet:
                 log.info("write is tried again", pod=str(pod.key), error=str(error))
                 await asyncio.sleep(waits.next())
 
-    def _new_life(self, pod: Pod) -> Life:
+    def _new_life(self, pod: KubeletPod) -> PodRuntimeState:
         self._addresses += 1
         number = self._addresses
         address = f"10.{128 + number // 65536 % 64}.{number // 256 % 256}.{number % 256}"
         node = self._keeper.nodes.cache.get(ObjectKey("", pod.spec.node_name))
-        return new_life(pod, node, address, self._now())
+        return initial_state(pod, node, address, self._now())
 
     def _now(self) -> str:
         return self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-async def _until_gone(pod: Pod, act: Callable[[Pod], Awaitable[None]]) -> None:
+async def _until_gone(pod: KubeletPod, act: Callable[[KubeletPod], Awaitable[None]]) -> None:
     try:
         await act(pod)
     except (NotFound, Conflict):
         log.debug("the pod went away meanwhile", pod=str(pod.key))
 
 
-def _is_ready(pod: Pod) -> bool:
+def _is_ready(pod: KubeletPod) -> bool:
     conditions = pod.status.get("conditions") or ()
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def _cannot_pull(container: Container) -> State:
+def _cannot_pull(container: KubeletContainer) -> ContainerRuntimeState:
     text = f'Back-off pulling image "{container.image}": ErrImagePull: the sandbox was asked not to find it'
-    return State("ImagePullBackOff", text)
+    return ContainerRuntimeState("ImagePullBackOff", text)

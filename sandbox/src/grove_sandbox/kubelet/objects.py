@@ -8,11 +8,11 @@ from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
 Json = dict[str, Any]
 
 
-class PodMeta(ObjectMeta, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+class KubeletPodMeta(ObjectMeta, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     deletion_grace_period_seconds: int | None = None
 
 
-class Container(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class KubeletContainer(msgspec.Struct, rename="camel", frozen=True, gc=False):
     name: str
     image: str = ""
     restart_policy: str = ""
@@ -22,17 +22,17 @@ class Container(msgspec.Struct, rename="camel", frozen=True, gc=False):
         return self.restart_policy == "Always"
 
 
-class PodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    containers: list[Container] = []
-    init_containers: list[Container] = []
+class KubeletPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    containers: list[KubeletContainer] = []
+    init_containers: list[KubeletContainer] = []
     node_name: str = ""
     restart_policy: str = "Always"
     tolerations: list[Json] = []
 
 
-class Pod(msgspec.Struct, frozen=True, gc=False):
-    metadata: PodMeta
-    spec: PodSpec
+class KubeletPod(msgspec.Struct, frozen=True, gc=False):
+    metadata: KubeletPodMeta
+    spec: KubeletPodSpec
     status: Json = {}
 
     @property
@@ -44,13 +44,13 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.uid or ""
 
 
-class NodeSpec(msgspec.Struct, frozen=True, gc=False):
+class KubeletNodeSpec(msgspec.Struct, frozen=True, gc=False):
     taints: list[Json] = []
 
 
-class Node(msgspec.Struct, frozen=True, gc=False):
+class KubeletNode(msgspec.Struct, frozen=True, gc=False):
     metadata: ObjectMeta
-    spec: NodeSpec = NodeSpec()
+    spec: KubeletNodeSpec = KubeletNodeSpec()
     status: Json = {}
 
 

@@ -20,7 +20,7 @@ Seconds may have fractions. An annotation that cannot be read keeps the pod from
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grove_sandbox.kubelet.objects import Pod
+from grove_sandbox.kubelet.objects import KubeletPod
 
 PREFIX = "sandbox.grove.io/"
 
@@ -49,7 +49,7 @@ class ScriptError(ValueError):
     """An annotation under `sandbox.grove.io/` that is unknown or cannot be read."""
 
 
-def script_of(pod: Pod) -> Script:
+def script_of(pod: KubeletPod) -> Script:
     values: dict[str, object] = {}
     for key, text in pod.metadata.annotations.items():
         if not key.startswith(PREFIX):

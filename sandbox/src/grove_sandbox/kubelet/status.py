@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from grove_sandbox.kubelet.objects import Container, Json, Node, Pod
+from grove_sandbox.kubelet.objects import Json, KubeletContainer, KubeletNode, KubeletPod
 
 
 @dataclass(frozen=True)
-class State:
+class ContainerRuntimeState:
     """Of one container: waiting for `reason`, or running since `started`, or ended with `exit_code`."""
 
     reason: str = "PodInitializing"
@@ -27,20 +27,22 @@ class State:
     def succeeded(self) -> bool:
         return self.exit_code == 0
 
-    def run(self, now: str) -> "State":
-        return State(started=now, restarts=self.restarts, last=self.last)
+    def run(self, now: str) -> "ContainerRuntimeState":
+        return ContainerRuntimeState(started=now, restarts=self.restarts, last=self.last)
 
-    def exit(self, code: int, now: str) -> "State":
+    def exit(self, code: int, now: str) -> "ContainerRuntimeState":
         return replace(self, exit_code=code, finished=now, ready=False)
 
-    def become_ready(self) -> "State":
+    def become_ready(self) -> "ContainerRuntimeState":
         return replace(self, ready=True)
 
-    def wait_again(self, failures: int, container: str) -> "State":
+    def wait_again(self, failures: int, container: str) -> "ContainerRuntimeState":
         """It exited and is to be started again, after a while that doubles each time."""
         seconds = min(10 * 2**failures, 300)
         text = f"back-off {seconds}s restarting failed container={container}"
-        return State("CrashLoopBackOff", text, restarts=self.restarts + 1, last=self.as_json())
+        return ContainerRuntimeState(
+            "CrashLoopBackOff", text, restarts=self.restarts + 1, last=self.as_json()
+        )
 
     def as_json(self) -> Json:
         if self.exit_code is not None:
@@ -58,38 +60,38 @@ class State:
 
 
 @dataclass(frozen=True)
-class Life:
+class PodRuntimeState:
     """All containers of a pod at one moment. `phase` is given only when the pod has come to its end."""
 
-    init: Mapping[str, State]
-    main: Mapping[str, State]
+    init: Mapping[str, ContainerRuntimeState]
+    main: Mapping[str, ContainerRuntimeState]
     started: str
     pod_ip: str
     host_ip: str
     phase: str = ""
 
-    def with_init(self, name: str, state: State) -> "Life":
+    def with_init(self, name: str, state: ContainerRuntimeState) -> "PodRuntimeState":
         return replace(self, init={**self.init, name: state})
 
-    def with_main(self, state: State) -> "Life":
+    def with_main(self, state: ContainerRuntimeState) -> "PodRuntimeState":
         return replace(self, main=dict.fromkeys(self.main, state))
 
-    def with_states(self, main: Mapping[str, State]) -> "Life":
+    def with_states(self, main: Mapping[str, ContainerRuntimeState]) -> "PodRuntimeState":
         return replace(self, main=main)
 
-    def ended(self, phase: str) -> "Life":
+    def ended(self, phase: str) -> "PodRuntimeState":
         return replace(self, phase=phase)
 
 
-def new_life(pod: Pod, node: Node | None, address: str, now: str) -> Life:
+def initial_state(pod: KubeletPod, node: KubeletNode | None, address: str, now: str) -> PodRuntimeState:
     """Nothing runs yet. What an earlier kubelet wrote about addresses and restarts holds on."""
     addresses = (node.status.get("addresses") or []) if node else []
     known = {status["name"]: status for status in pod.status.get("containerStatuses") or ()}
     reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
-    return Life(
-        init={container.name: State() for container in pod.spec.init_containers},
+    return PodRuntimeState(
+        init={container.name: ContainerRuntimeState() for container in pod.spec.init_containers},
         main={
-            container.name: State(
+            container.name: ContainerRuntimeState(
                 reason,
                 restarts=known.get(container.name, {}).get("restartCount", 0),
                 last=known.get(container.name, {}).get("lastState") or {},
@@ -102,7 +104,7 @@ def new_life(pod: Pod, node: Node | None, address: str, now: str) -> Life:
     )
 
 
-def status_of(pod: Pod, life: Life, now: str) -> Json:
+def status_of(pod: KubeletPod, life: PodRuntimeState, now: str) -> Json:
     """A patch of the status; conditions of others on the pod are kept."""
     has_run = all(state.started or state.restarts for state in life.main.values())
     phase = life.phase or ("Running" if has_run else "Pending")
@@ -123,7 +125,7 @@ def status_of(pod: Pod, life: Life, now: str) -> Json:
     }
 
 
-def _conditions(pod: Pod, life: Life, phase: str, now: str) -> list[Json]:
+def _conditions(pod: KubeletPod, life: PodRuntimeState, phase: str, now: str) -> list[Json]:
     sidecars = {c.name for c in pod.spec.init_containers if c.is_sidecar}
     incomplete = [
         name for name, s in life.init.items() if not (s.running if name in sidecars else s.succeeded)
@@ -164,7 +166,9 @@ def _condition(kind: str, status: str, reason: str, message: str, known: Json | 
     }
 
 
-def _container_statuses(containers: Sequence[Container], states: Mapping[str, State]) -> list[Json]:
+def _container_statuses(
+    containers: Sequence[KubeletContainer], states: Mapping[str, ContainerRuntimeState]
+) -> list[Json]:
     return [
         {
             "name": container.name,

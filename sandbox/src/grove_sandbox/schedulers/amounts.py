@@ -6,7 +6,7 @@ from math import ceil
 
 from grove.schema.quantity import parse_quantity
 
-from grove_sandbox.schedulers.objects import Pod
+from grove_sandbox.schedulers.objects import SchedulerPod
 
 Amounts = dict[str, int]
 
@@ -26,7 +26,7 @@ def total(all_amounts: Iterable[Mapping[str, int]]) -> Amounts:
     return result
 
 
-def request_of(pod: Pod) -> Amounts:
+def request_of(pod: SchedulerPod) -> Amounts:
     """What the pod needs at its most demanding moment: all containers together, or one of the init containers
     beside the sidecars that were started before it. And one place among the pods of its node."""
     running: Amounts = {}

@@ -17,7 +17,7 @@ from grove_sandbox.schedulers.yunikorn.scheduler import YuniKornScheduler
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """`make` takes no arguments. `crds` is a file beside this module, empty for a scheduler without CRDs."""
 
     make: Callable[[], Policy]
@@ -32,14 +32,14 @@ class Entry:
 
 
 # The native kinds of kube-scheduler are served by the API server itself, in the same release.
-CATALOG: Mapping[str, Entry] = {
-    "kube-1.34": Entry(KubeScheduler134),
-    "kube-1.35": Entry(KubeScheduler135),
-    "kube-1.36": Entry(lambda: KubeScheduler(V1_36)),
-    "kube-1.37": Entry(lambda: KubeScheduler(V1_37)),
-    "kube-1.37-flat": Entry(lambda: KubeScheduler(V1_37_FLAT)),
-    "kai": Entry(KaiScheduler, "kai/crds.yaml"),
-    "koordinator": Entry(KoordinatorScheduler, "koordinator/crds.yaml"),
-    "volcano": Entry(VolcanoScheduler, "volcano/crds.yaml"),
-    "yunikorn": Entry(YuniKornScheduler),
+CATALOG: Mapping[str, CatalogEntry] = {
+    "kube-1.34": CatalogEntry(KubeScheduler134),
+    "kube-1.35": CatalogEntry(KubeScheduler135),
+    "kube-1.36": CatalogEntry(lambda: KubeScheduler(V1_36)),
+    "kube-1.37": CatalogEntry(lambda: KubeScheduler(V1_37)),
+    "kube-1.37-flat": CatalogEntry(lambda: KubeScheduler(V1_37_FLAT)),
+    "kai": CatalogEntry(KaiScheduler, "kai/crds.yaml"),
+    "koordinator": CatalogEntry(KoordinatorScheduler, "koordinator/crds.yaml"),
+    "volcano": CatalogEntry(VolcanoScheduler, "volcano/crds.yaml"),
+    "yunikorn": CatalogEntry(YuniKornScheduler),
 }

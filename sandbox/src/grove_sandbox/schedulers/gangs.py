@@ -6,11 +6,11 @@ A scheduler turns its own objects into such trees; how a tree is placed is the s
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from grove_sandbox.schedulers.objects import Pod
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.objects import SchedulerPod
+from grove_sandbox.schedulers.snapshot import Snapshot
 
 Domain = frozenset[str]
-Placement = list[tuple[Pod, str]]
+Placement = list[tuple[SchedulerPod, str]]
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Gang:
 
     name: str
     minimum: int
-    pods: Sequence[Pod] = ()
+    pods: Sequence[SchedulerPod] = ()
     present: int = 0
     children: Sequence["Gang"] = ()
     domains: Sequence[Domain] | None = None
@@ -31,23 +31,23 @@ class Gang:
 
 
 @dataclass
-class Outcome:
+class PlacementOutcome:
     """Where the pods of a gang go, or why they go nowhere; `parts` are the outcomes of the children by name."""
 
     placement: Placement = field(default_factory=list)
     failure: str = ""
-    parts: dict[str, "Outcome"] = field(default_factory=dict)
+    parts: dict[str, "PlacementOutcome"] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
         return not self.failure
 
 
-def place(cluster: Cluster, gang: Gang, allowed: Domain | None = None) -> Outcome:
+def place(snapshot: Snapshot, gang: Gang, allowed: Domain | None = None) -> PlacementOutcome:
     """Assumes the gang's pods on nodes of the cluster. If it does not fit, the cluster is as it was before."""
     if gang.domains is None:
-        return _place_within(cluster, gang, allowed)
-    best: Outcome | None = None
+        return _place_within(snapshot, gang, allowed)
+    best: PlacementOutcome | None = None
     chosen: Domain | None = None
     first_failure = ""
     tried = 0
@@ -56,9 +56,9 @@ def place(cluster: Cluster, gang: Gang, allowed: Domain | None = None) -> Outcom
         if not within:
             continue
         tried += 1
-        mark = cluster.mark()
-        outcome = _place_within(cluster, gang, within)
-        cluster.rollback(mark)
+        mark = snapshot.mark()
+        outcome = _place_within(snapshot, gang, within)
+        snapshot.rollback(mark)
         if not outcome.ok:
             first_failure = first_failure or outcome.failure
         elif best is None or len(outcome.placement) > len(best.placement):
@@ -67,44 +67,44 @@ def place(cluster: Cluster, gang: Gang, allowed: Domain | None = None) -> Outcom
                 break
     if best is None:
         why = f", first placement status: {first_failure}" if first_failure else ""
-        return Outcome(failure=f"0/{tried} placements are available{why}")
-    return _place_within(cluster, gang, chosen)
+        return PlacementOutcome(failure=f"0/{tried} placements are available{why}")
+    return _place_within(snapshot, gang, chosen)
 
 
-def _place_within(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
-    mark = cluster.mark()
+def _place_within(snapshot: Snapshot, gang: Gang, allowed: Domain | None) -> PlacementOutcome:
+    mark = snapshot.mark()
     outcome = (
-        _place_children(cluster, gang, allowed) if gang.children else _place_pods(cluster, gang, allowed)
+        _place_children(snapshot, gang, allowed) if gang.children else _place_pods(snapshot, gang, allowed)
     )
     if outcome.ok and gang.refuse is not None:
         outcome.failure = gang.refuse(outcome.placement)
     if not outcome.ok:
-        cluster.rollback(mark)
+        snapshot.rollback(mark)
         outcome.placement = []
     return outcome
 
 
-def _place_pods(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
-    outcome = Outcome()
+def _place_pods(snapshot: Snapshot, gang: Gang, allowed: Domain | None) -> PlacementOutcome:
+    outcome = PlacementOutcome()
     for pod in gang.pods:
-        node_name = cluster.find(pod, allowed)
+        node_name = snapshot.find(pod, allowed)
         if node_name is not None:
-            cluster.assume(pod, node_name)
+            snapshot.assume(pod, node_name)
             outcome.placement.append((pod, node_name))
     scheduled = gang.present + len(outcome.placement)
     if scheduled < gang.minimum:
         missing = next((pod for pod in gang.pods if all(pod is not p for p, _ in outcome.placement)), None)
-        why = f": {cluster.explain(missing, allowed)}" if missing else ""
+        why = f": {snapshot.explain(missing, allowed)}" if missing else ""
         outcome.failure = (
             f"minCount ({gang.minimum}) cannot be satisfied: {scheduled} scheduled, 0 remaining{why}"
         )
     return outcome
 
 
-def _place_children(cluster: Cluster, gang: Gang, allowed: Domain | None) -> Outcome:
-    outcome = Outcome()
+def _place_children(snapshot: Snapshot, gang: Gang, allowed: Domain | None) -> PlacementOutcome:
+    outcome = PlacementOutcome()
     for child in gang.children:
-        part = place(cluster, child, allowed)
+        part = place(snapshot, child, allowed)
         outcome.parts[child.name] = part
         outcome.placement += part.placement
     satisfied = sum(part.ok for part in outcome.parts.values())

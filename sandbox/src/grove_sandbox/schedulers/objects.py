@@ -15,14 +15,14 @@ class Requirements(msgspec.Struct, frozen=True, gc=False):
     requests: dict[str, str | int | float] = {}
 
 
-class Container(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class SchedulerContainer(msgspec.Struct, rename="camel", frozen=True, gc=False):
     resources: Requirements = Requirements()
     restart_policy: str = ""
 
 
-class PodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    containers: list[Container] = []
-    init_containers: list[Container] = []
+class SchedulerPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    containers: list[SchedulerContainer] = []
+    init_containers: list[SchedulerContainer] = []
     overhead: dict[str, str | int | float] = {}
     node_name: str = ""
     scheduler_name: str = ""
@@ -35,16 +35,16 @@ class PodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
     workload_ref: Json = {}
 
 
-class PodStatus(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class SchedulerPodStatus(msgspec.Struct, rename="camel", frozen=True, gc=False):
     phase: str = "Pending"
     nominated_node_name: str = ""
     conditions: list[Json] = []
 
 
-class Pod(msgspec.Struct, frozen=True, gc=False):
+class SchedulerPod(msgspec.Struct, frozen=True, gc=False):
     metadata: ObjectMeta
-    spec: PodSpec
-    status: PodStatus = PodStatus()
+    spec: SchedulerPodSpec
+    status: SchedulerPodStatus = SchedulerPodStatus()
 
     @property
     def key(self) -> ObjectKey:
@@ -67,26 +67,26 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.deletion_timestamp is not None
 
 
-class NodeSpec(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNodeSpec(msgspec.Struct, frozen=True, gc=False):
     unschedulable: bool = False
     taints: list[Json] = []
 
 
-class NodeStatus(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNodeStatus(msgspec.Struct, frozen=True, gc=False):
     allocatable: dict[str, str | int | float] = {}
 
 
-class Node(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
     metadata: ObjectMeta
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
+    spec: SchedulerNodeSpec = SchedulerNodeSpec()
+    status: SchedulerNodeStatus = SchedulerNodeStatus()
 
     @property
     def name(self) -> str:
         return self.metadata.name or ""
 
 
-class Thing(msgspec.Struct, frozen=True, gc=False):
+class PolicyObject(msgspec.Struct, frozen=True, gc=False):
     """An object of a kind that a scheduler has for itself: PodGroup, Queue, Topology and so on."""
 
     metadata: ObjectMeta

@@ -29,12 +29,19 @@ from grove_sandbox.schedulers.objects import (
     PODS,
     PRIORITY_CLASSES,
     Json,
-    Node,
-    Pod,
+    PolicyObject,
     PriorityClass,
-    Thing,
+    SchedulerNode,
+    SchedulerPod,
 )
-from grove_sandbox.schedulers.policy import Condition, Note, Policy, Round, StatusWrite, View
+from grove_sandbox.schedulers.policy import (
+    Policy,
+    Round,
+    SchedulerEvent,
+    StatusWrite,
+    UnscheduledCondition,
+    View,
+)
 
 _Write = Callable[[], Awaitable[None]]
 
@@ -57,17 +64,21 @@ class SchedulerSimulator:
         self.policy = policy
         self.rounds = 0
         self._clock = clock
-        self._pods: Informer[Pod] = Informer(client, PODS, msgspec.json.Decoder(Pod).decode)
-        self._nodes: Informer[Node] = Informer(client, NODES, msgspec.json.Decoder(Node).decode)
+        self._pods: Informer[SchedulerPod] = Informer(client, PODS, msgspec.json.Decoder(SchedulerPod).decode)
+        self._nodes: Informer[SchedulerNode] = Informer(
+            client, NODES, msgspec.json.Decoder(SchedulerNode).decode
+        )
         self._classes: Informer[PriorityClass] | None = None
-        self._things: dict[str, Informer[Thing]] = {}
+        self._policy_informers: dict[str, Informer[PolicyObject]] = {}
         for resource in policy.reads:
             if resource is PRIORITY_CLASSES:
                 self._classes = Informer(client, resource, msgspec.json.Decoder(PriorityClass).decode)
             else:
-                self._things[resource.plural] = Informer(client, resource, msgspec.json.Decoder(Thing).decode)
+                self._policy_informers[resource.plural] = Informer(
+                    client, resource, msgspec.json.Decoder(PolicyObject).decode
+                )
         self._assumed: dict[str, str] = {}
-        self._noted: dict[tuple[str, str, str], str] = {}
+        self._last_message: dict[tuple[str, str, str], str] = {}
         self._recorder = EventRecorder(client, policy.scheduler_name, "sandbox", now=clock)
         self._due = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -75,11 +86,11 @@ class SchedulerSimulator:
     async def run(self) -> NoReturn:
         """Until cancelled. Like the real ones, it does nothing while a kind that it reads is not served."""
         async with asyncio.TaskGroup() as group:
-            for informer in self._informers():
+            for informer in self._all_informers():
                 group.create_task(informer.run())
                 informer.cache.subscribe(self._notice_pod if informer is self._pods else self._notice)
             group.create_task(self._recorder.run())
-            for informer in self._informers():
+            for informer in self._all_informers():
                 await informer.synced.wait()
             await self._bootstrap()
             while True:
@@ -89,14 +100,14 @@ class SchedulerSimulator:
                 await self._one_round()
         raise AssertionError("unreachable")
 
-    def _informers(self) -> list[Informer[Any]]:
+    def _all_informers(self) -> list[Informer[Any]]:
         classes: list[Informer[Any]] = [self._classes] if self._classes else []
-        return [self._pods, self._nodes, *self._things.values(), *classes]
+        return [self._pods, self._nodes, *self._policy_informers.values(), *classes]
 
     def _notice(self, change: Change[Any]) -> None:
         self._due.set()
 
-    def _notice_pod(self, change: Change[Pod]) -> None:
+    def _notice_pod(self, change: Change[SchedulerPod]) -> None:
         """Most of what a kubelet writes on a pod is nothing to a scheduler."""
         if change.old is None or change.new is None or _of_interest(change.old) != _of_interest(change.new):
             self._due.set()
@@ -106,7 +117,9 @@ class SchedulerSimulator:
             waits = Backoff(0.5, 30.0)
             while True:
                 try:
-                    await self._things[resource.plural].objects.create("", msgspec.json.encode(body))
+                    await self._policy_informers[resource.plural].objects.create(
+                        "", msgspec.json.encode(body)
+                    )
                 except AlreadyExists:
                     break
                 except RequestError as error:
@@ -126,14 +139,14 @@ class SchedulerSimulator:
             now=self._clock(),
             nodes=list(self._nodes.cache),
             pods=pods,
-            things={plural: list(informer.cache) for plural, informer in self._things.items()},
+            objects={plural: list(informer.cache) for plural, informer in self._policy_informers.items()},
             priority_classes=list(self._classes.cache) if self._classes else (),
             assumed=dict(self._assumed),
         )
         decided = self.policy.round(view)
         self._set_timer(decided.again_in)
-        for note in decided.notes:
-            self._note(note)
+        for event in decided.events:
+            self._record(event)
         for outcome in await for_each(self._writes(decided), _carry_out, at_once=_WRITERS):
             if outcome.error is not None:
                 log.warning("a write of the scheduler failed", error=str(outcome.error))
@@ -158,7 +171,7 @@ class SchedulerSimulator:
         for write in decided.statuses:
             yield from self._status(write)
 
-    async def _bind(self, pod: Pod, node: str) -> None:
+    async def _bind(self, pod: SchedulerPod, node: str) -> None:
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -174,11 +187,11 @@ class SchedulerSimulator:
             if not isinstance(error, Conflict | NotFound):
                 self._due.set()
             return
-        self._note(Note(PODS, pod.key, "Scheduled", f"Successfully assigned {pod.key} to {node}"))
+        self._record(SchedulerEvent(PODS, pod.key, "Scheduled", f"Successfully assigned {pod.key} to {node}"))
 
-    def _pod_statuses(self, decided: Round) -> Iterable[tuple[Pod, Json]]:
+    def _pod_statuses(self, decided: Round) -> Iterable[tuple[SchedulerPod, Json]]:
         """One patch for each pod about which there is something new to say."""
-        changes: dict[str, tuple[Pod, Json]] = {}
+        changes: dict[str, tuple[SchedulerPod, Json]] = {}
         bound = {pod.uid for pod, _ in decided.bindings}
         for pod, condition in decided.conditions.values():
             if pod.uid not in bound:
@@ -191,7 +204,7 @@ class SchedulerSimulator:
             changes.setdefault(pod.uid, (pod, {}))[1].update(failed)
         return [change for change in changes.values() if change[1]]
 
-    def _condition(self, pod: Pod, wanted: Condition) -> Json:
+    def _condition(self, pod: SchedulerPod, wanted: UnscheduledCondition) -> Json:
         known = next((c for c in pod.status.conditions if c["type"] == "PodScheduled"), {})
         if (known.get("status"), known.get("reason"), known.get("message")) == (
             "False",
@@ -208,34 +221,36 @@ class SchedulerSimulator:
             "lastProbeTime": None,
             "lastTransitionTime": since,
         }
-        self._note(Note(PODS, pod.key, "FailedScheduling", wanted.message, warning=True))
+        self._record(SchedulerEvent(PODS, pod.key, "FailedScheduling", wanted.message, warning=True))
         return {"conditions": [*(c for c in pod.status.conditions if c["type"] != "PodScheduled"), entry]}
 
-    async def _patch_pod(self, pod: Pod, status: Json) -> None:
+    async def _patch_pod(self, pod: SchedulerPod, status: Json) -> None:
         """Only on the version that the round saw: a newer one brings a round of its own."""
         patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
         await self._tolerate(
             self._pods.objects.merge_patch(pod.key, msgspec.json.encode(patch), subresource="status")
         )
 
-    async def _evict(self, pod: Pod) -> None:
+    async def _evict(self, pod: SchedulerPod) -> None:
         await self._tolerate(self._pods.objects.delete(pod.key, uid=pod.uid))
 
-    async def _annotate(self, resource: ResourceType, thing: Thing, changes: dict[str, str | None]) -> None:
+    async def _annotate(
+        self, resource: ResourceType, obj: PolicyObject, changes: dict[str, str | None]
+    ) -> None:
         patch = {"metadata": {"annotations": changes}}
         await self._tolerate(
-            self._things[resource.plural].objects.merge_patch(thing.key, msgspec.json.encode(patch))
+            self._policy_informers[resource.plural].objects.merge_patch(obj.key, msgspec.json.encode(patch))
         )
 
     def _status(self, write: StatusWrite) -> Iterable[_Write]:
-        thing = self._things[write.resource.plural].cache.get(write.key)
-        if thing is None or all(thing.status.get(name) == value for name, value in write.status.items()):
+        obj = self._policy_informers[write.resource.plural].cache.get(write.key)
+        if obj is None or all(obj.status.get(name) == value for name, value in write.status.items()):
             return
-        yield partial(self._write_status, thing, write)
+        yield partial(self._write_status, obj, write)
 
-    async def _write_status(self, thing: Thing, write: StatusWrite) -> None:
-        patch = {"metadata": {"resourceVersion": thing.metadata.resource_version}, "status": write.status}
-        objects = self._things[write.resource.plural].objects
+    async def _write_status(self, obj: PolicyObject, write: StatusWrite) -> None:
+        patch = {"metadata": {"resourceVersion": obj.metadata.resource_version}, "status": write.status}
+        objects = self._policy_informers[write.resource.plural].objects
         body = msgspec.json.encode(patch)
         await self._tolerate(objects.merge_patch(write.key, body, subresource=write.subresource))
 
@@ -248,26 +263,26 @@ class SchedulerSimulator:
         except Conflict:
             asyncio.get_running_loop().call_later(_AFTER_CONFLICT, self._due.set)
 
-    def _note(self, note: Note) -> None:
+    def _record(self, event: SchedulerEvent) -> None:
         """An event, once for each new text: a round that finds the same again says nothing."""
-        identity = (note.resource.plural, str(note.key), note.reason)
-        about = self._informer(note.resource).cache.get(note.key)
-        if about is None or self._noted.get(identity) == note.message:
+        identity = (event.resource.plural, str(event.key), event.reason)
+        about = self._informer(event.resource).cache.get(event.key)
+        if about is None or self._last_message.get(identity) == event.message:
             return
-        self._noted[identity] = note.message
+        self._last_message[identity] = event.message
         self._recorder.record(
-            reference(note.resource, about),
-            note.reason,
-            note.message,
+            reference(event.resource, about),
+            event.reason,
+            event.message,
             action="Scheduling",
-            type="Warning" if note.warning else "Normal",
+            type="Warning" if event.warning else "Normal",
         )
 
     def _informer(self, resource: ResourceType) -> Informer[Any]:
-        return self._pods if resource is PODS else self._things[resource.plural]
+        return self._pods if resource is PODS else self._policy_informers[resource.plural]
 
 
-def _of_interest(pod: Pod) -> tuple[object, ...]:
+def _of_interest(pod: SchedulerPod) -> tuple[object, ...]:
     meta = pod.metadata
     return (pod.spec, meta.labels, meta.annotations, meta.deletion_timestamp, pod.status.phase)
 

@@ -11,48 +11,54 @@ from dataclasses import dataclass, field
 import msgspec
 
 from grove_sandbox.schedulers.amounts import Amounts, amounts, request_of
-from grove_sandbox.schedulers.objects import Json, Node, Pod, expression_matches, selector_matches
+from grove_sandbox.schedulers.objects import (
+    Json,
+    SchedulerNode,
+    SchedulerPod,
+    expression_matches,
+    selector_matches,
+)
 
 
 @dataclass
-class Place:
+class NodeInfo:
     """A node with what is left on it."""
 
-    node: Node
+    node: SchedulerNode
     free: Amounts
-    pods: dict[str, Pod] = field(default_factory=dict)
+    pods: dict[str, SchedulerPod] = field(default_factory=dict)
 
 
-class Cluster:
-    def __init__(self, nodes: Iterable[Node], placed: Iterable[tuple[Pod, str]]) -> None:
+class Snapshot:
+    def __init__(self, nodes: Iterable[SchedulerNode], placed: Iterable[tuple[SchedulerPod, str]]) -> None:
         """`placed` are pods with the nodes they are on, finished pods left out: they hold nothing."""
         self.places = {
-            node.name: Place(node, amounts(node.status.allocatable))
+            node.name: NodeInfo(node, amounts(node.status.allocatable))
             for node in sorted(nodes, key=lambda node: node.name)
         }
-        self._journal: list[tuple[Pod, str]] = []
+        self._journal: list[tuple[SchedulerPod, str]] = []
         self._needs: dict[str, Amounts] = {}
         self._shapes: dict[str, bytes] = {}
-        self._eligible_by_shape: dict[bytes, dict[str, Place]] = {}
+        self._eligible_by_shape: dict[bytes, dict[str, NodeInfo]] = {}
         for pod, node_name in placed:
             if node_name in self.places:
                 self._take(pod, node_name)
 
     @property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[SchedulerNode]:
         return [place.node for place in self.places.values()]
 
-    def need(self, pod: Pod) -> Amounts:
+    def need(self, pod: SchedulerPod) -> Amounts:
         found = self._needs.get(pod.uid)
         if found is None:
             found = self._needs[pod.uid] = request_of(pod)
         return found
 
-    def assume(self, pod: Pod, node_name: str) -> None:
+    def assume(self, pod: SchedulerPod, node_name: str) -> None:
         self._take(pod, node_name)
         self._journal.append((pod, node_name))
 
-    def remove(self, pod: Pod, node_name: str) -> None:
+    def remove(self, pod: SchedulerPod, node_name: str) -> None:
         """Takes back one assumption for good; not to be used between `mark` and `rollback`."""
         self._journal.remove((pod, node_name))
         self._give_back(pod, node_name)
@@ -64,7 +70,7 @@ class Cluster:
         while len(self._journal) > mark:
             self._give_back(*self._journal.pop())
 
-    def find(self, pod: Pod, allowed: Collection[str] | None = None) -> str | None:
+    def find(self, pod: SchedulerPod, allowed: Collection[str] | None = None) -> str | None:
         """The node to take: of those that fit, the one with the least left, scarce things first."""
         need = sorted(self.need(pod).items(), key=lambda item: (item[0] in _COMMON, item[0]))
         best: tuple[list[int], str] | None = None
@@ -78,7 +84,7 @@ class Cluster:
                 best = (free, name)
         return best[1] if best else None
 
-    def explain(self, pod: Pod, allowed: Collection[str] | None = None) -> str:
+    def explain(self, pod: SchedulerPod, allowed: Collection[str] | None = None) -> str:
         """Why no node fits, in the words of kube-scheduler."""
         considered = self._candidates(allowed)
         reasons = Counter(
@@ -92,7 +98,7 @@ class Cluster:
         listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
         return f"0/{len(self.places)} nodes are available: {listed}."
 
-    def obstacle(self, pod: Pod, place: Place) -> str | None:
+    def obstacle(self, pod: SchedulerPod, place: NodeInfo) -> str | None:
         """What keeps the pod off the node; None if nothing does."""
         if reason := _unfit(pod, place.node):
             return reason
@@ -101,7 +107,7 @@ class Cluster:
                 return "Too many pods" if name == "pods" else f"Insufficient {name}"
         return self._affinity_obstacle(pod, place.node)
 
-    def _eligible(self, pod: Pod) -> dict[str, Place]:
+    def _eligible(self, pod: SchedulerPod) -> dict[str, NodeInfo]:
         """The nodes that the pod could be on if they were empty; the same for all pods of one shape."""
         shape = self._shapes.get(pod.uid)
         if shape is None:
@@ -113,22 +119,22 @@ class Cluster:
             self._eligible_by_shape[shape] = found
         return found
 
-    def _candidates(self, allowed: Collection[str] | None) -> list[Place]:
+    def _candidates(self, allowed: Collection[str] | None) -> list[NodeInfo]:
         return [place for name, place in self.places.items() if allowed is None or name in allowed]
 
-    def _take(self, pod: Pod, node_name: str) -> None:
+    def _take(self, pod: SchedulerPod, node_name: str) -> None:
         place = self.places[node_name]
         place.pods[pod.uid] = pod
         for name, need in self.need(pod).items():
             place.free[name] = place.free.get(name, 0) - need
 
-    def _give_back(self, pod: Pod, node_name: str) -> None:
+    def _give_back(self, pod: SchedulerPod, node_name: str) -> None:
         place = self.places[node_name]
         del place.pods[pod.uid]
         for name, need in self.need(pod).items():
             place.free[name] = place.free.get(name, 0) + need
 
-    def _affinity_obstacle(self, pod: Pod, node: Node) -> str | None:
+    def _affinity_obstacle(self, pod: SchedulerPod, node: SchedulerNode) -> str | None:
         for term in _required_terms(pod, "podAffinity"):
             if not self._has_match(term, pod, node) and not self._is_first_of_its_kind(term, pod):
                 return "node(s) didn't match pod affinity rules"
@@ -137,7 +143,7 @@ class Cluster:
                 return "node(s) didn't match pod anti-affinity rules"
         return None
 
-    def _has_match(self, term: Json, pod: Pod, node: Node) -> bool:
+    def _has_match(self, term: Json, pod: SchedulerPod, node: SchedulerNode) -> bool:
         """A pod that the term means, in the same domain of the term's key as the node."""
         key = term["topologyKey"]
         domain = node.metadata.labels.get(key)
@@ -148,7 +154,7 @@ class Cluster:
             for other in place.pods.values()
         )
 
-    def _is_first_of_its_kind(self, term: Json, pod: Pod) -> bool:
+    def _is_first_of_its_kind(self, term: Json, pod: SchedulerPod) -> bool:
         """A pod whose affinity is to its like may start the crowd."""
         nobody = not any(
             _meant(term, pod, other) for place in self.places.values() for other in place.pods.values()
@@ -157,7 +163,7 @@ class Cluster:
 
 
 def label_domains(
-    nodes: Iterable[Node], keys: Iterable[str], around: Collection[str] = ()
+    nodes: Iterable[SchedulerNode], keys: Iterable[str], around: Collection[str] = ()
 ) -> list[frozenset[str]]:
     """The sets of nodes that agree on the labels `keys`, in the order of the values; nodes without are in none.
 
@@ -175,7 +181,7 @@ def label_domains(
 _COMMON = ("cpu", "memory", "pods")
 
 
-def _unfit(pod: Pod, node: Node) -> str | None:
+def _unfit(pod: SchedulerPod, node: SchedulerNode) -> str | None:
     """What keeps the pod off the node however empty it is."""
     if node.spec.unschedulable:
         return "node(s) were unschedulable"
@@ -185,7 +191,7 @@ def _unfit(pod: Pod, node: Node) -> str | None:
     return None if _selected(pod, node) else "node(s) didn't match Pod's node affinity/selector"
 
 
-def _tolerated(taint: Json, pod: Pod) -> bool:
+def _tolerated(taint: Json, pod: SchedulerPod) -> bool:
     for toleration in pod.spec.tolerations:
         if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
             continue
@@ -198,7 +204,7 @@ def _tolerated(taint: Json, pod: Pod) -> bool:
     return False
 
 
-def _selected(pod: Pod, node: Node) -> bool:
+def _selected(pod: SchedulerPod, node: SchedulerNode) -> bool:
     labels = node.metadata.labels
     if any(labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
@@ -213,11 +219,11 @@ def _selected(pod: Pod, node: Node) -> bool:
     )
 
 
-def _required_terms(pod: Pod, kind: str) -> list[Json]:
+def _required_terms(pod: SchedulerPod, kind: str) -> list[Json]:
     return (pod.spec.affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
 
 
-def _meant(term: Json, pod: Pod, other: Pod) -> bool:
+def _meant(term: Json, pod: SchedulerPod, other: SchedulerPod) -> bool:
     namespaces = term.get("namespaces") or [pod.metadata.namespace]
     selector = term.get("labelSelector")
     return (

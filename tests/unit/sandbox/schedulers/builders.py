@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
-from grove_sandbox.schedulers.objects import Node, Pod, PriorityClass, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, PriorityClass, SchedulerNode, SchedulerPod
 from grove_sandbox.schedulers.policy import Policy, Round, View
 
 from grove.runtime.client.objects import ObjectMeta
@@ -13,14 +13,16 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 GATE = [{"name": "grove.io/podgang-pending-creation"}]
 
 
-def node(name: str, cpu: str = "4", *, taints: list[dict[str, str]] | None = None, **labels: str) -> Node:
+def node(
+    name: str, cpu: str = "4", *, taints: list[dict[str, str]] | None = None, **labels: str
+) -> SchedulerNode:
     return msgspec.convert(
         {
             "metadata": {"name": name, "uid": name, "labels": {_key(k): v for k, v in labels.items()}},
             "spec": {"taints": taints or []},
             "status": {"allocatable": {"cpu": cpu, "memory": "64Gi", "pods": "110"}},
         },
-        Node,
+        SchedulerNode,
     )
 
 
@@ -36,7 +38,7 @@ def pod(
     annotations: dict[str, str] | None = None,
     namespace: str = "demo",
     **spec: Any,
-) -> Pod:
+) -> SchedulerPod:
     requests = {"cpu": cpu} if cpu else {}
     return msgspec.convert(
         {
@@ -58,11 +60,11 @@ def pod(
             },
             "status": {"phase": "Running" if on else "Pending"},
         },
-        Pod,
+        SchedulerPod,
     )
 
 
-def thing(
+def policy_object(
     name: str,
     spec: dict[str, Any],
     *,
@@ -71,7 +73,7 @@ def thing(
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
     age: int = 0,
-) -> Thing:
+) -> PolicyObject:
     meta = ObjectMeta(
         name=name,
         namespace=namespace,
@@ -80,7 +82,7 @@ def thing(
         annotations=annotations or {},
         creation_timestamp=(START - timedelta(seconds=age)).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
-    return Thing(meta, spec, status or {})
+    return PolicyObject(meta, spec, status or {})
 
 
 def priority_class(name: str, value: int) -> PriorityClass:
@@ -89,15 +91,15 @@ def priority_class(name: str, value: int) -> PriorityClass:
 
 def look(
     policy: Policy,
-    nodes: list[Node],
-    pods: list[Pod],
+    nodes: list[SchedulerNode],
+    pods: list[SchedulerPod],
     *,
     after: float = 0,
     classes: list[PriorityClass] | None = None,
-    **things: Any,
+    **objects: Any,
 ) -> Round:
     """One round, `after` so many seconds."""
-    return policy.round(View(START + timedelta(seconds=after), nodes, pods, things, classes or ()))
+    return policy.round(View(START + timedelta(seconds=after), nodes, pods, objects, classes or ()))
 
 
 def bound(result: Round) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from grove_sandbox.schedulers.kai.scheduler import KaiScheduler
-from grove_sandbox.schedulers.objects import Pod, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round
 
 from tests.unit.sandbox.schedulers.builders import (
@@ -13,9 +13,9 @@ from tests.unit.sandbox.schedulers.builders import (
     look,
     node,
     pod,
+    policy_object,
     priority_class,
     reasons,
-    thing,
     where,
 )
 
@@ -24,8 +24,8 @@ OPEN = {
     "memory": {"limit": -1, "quota": -1},
     "gpu": {"limit": -1, "quota": -1},
 }
-QUEUE = thing("team", {"resources": OPEN}, namespace=None)
-TOPOLOGY = thing(
+QUEUE = policy_object("team", {"resources": OPEN}, namespace=None)
+TOPOLOGY = policy_object(
     "t",
     {"levels": [{"nodeLabel": "topology.kubernetes.io/zone"}, {"nodeLabel": "example.com/rack"}]},
     namespace=None,
@@ -34,20 +34,20 @@ RACK = {"topology": "t", "requiredTopologyLevel": "example.com/rack"}
 ZONE = {"topology": "t", "requiredTopologyLevel": "topology.kubernetes.io/zone"}
 
 
-def member(name: str, subgroup: str = "", job: str = "g", **more: Any) -> Pod:
+def member(name: str, subgroup: str = "", job: str = "g", **more: Any) -> SchedulerPod:
     labels = {"kai.scheduler/subgroup-name": subgroup} if subgroup else {}
     return pod(name, "kai-scheduler", annotations={"pod-group-name": job}, labels=labels, **more)
 
 
-def job(name: str = "g", **spec: Any) -> Thing:
-    return thing(name, {"queue": "team", **spec})
+def job(name: str = "g", **spec: Any) -> PolicyObject:
+    return policy_object(name, {"queue": "team", **spec})
 
 
 def sub(name: str, minimum: int | None = None, **more: Any) -> dict[str, Any]:
     return {"name": name, **({} if minimum is None else {"minMember": minimum}), **more}
 
 
-def kai(nodes: list[Any], pods: list[Pod], group: Thing | None, **more: Any) -> Round:
+def kai(nodes: list[Any], pods: list[SchedulerPod], group: PolicyObject | None, **more: Any) -> Round:
     more = {"queues": [QUEUE], "topologies": [TOPOLOGY]} | more
     return look(KaiScheduler(), nodes, pods, podgroups=[group] if group else [], **more)
 
@@ -78,7 +78,9 @@ def test_a_job_that_does_not_fit_binds_nothing_and_says_why() -> None:
         pytest.param([member("p", job="g")], None, id="no PodGroup"),
     ],
 )
-def test_a_pod_without_its_podgroup_is_not_noticed(pods: list[Pod], group: Thing | None) -> None:
+def test_a_pod_without_its_podgroup_is_not_noticed(
+    pods: list[SchedulerPod], group: PolicyObject | None
+) -> None:
     result = kai([node("n")], pods, group)
     assert (bound(result), reasons(result), result.statuses) == ([], {}, [])
 
@@ -97,7 +99,7 @@ def test_gated_pods_keep_a_job_from_being_ready() -> None:
     pods = [TWO_PODS[0], TWO_PODS[1], member("b1", "b", gated=True)]
     result = kai([node("n")], pods, TWO)
     assert (bound(result), reasons(result)) == ([], {})
-    assert [note.reason for note in result.notes] == ["NotReady"]
+    assert [event.reason for event in result.events] == ["NotReady"]
 
 
 def test_a_minimum_that_is_too_high_never_becomes_ready() -> None:
@@ -125,26 +127,29 @@ def test_pods_above_the_minimum_come_after_it() -> None:
 @pytest.mark.parametrize(
     ("queue", "reason"),
     [
-        (thing("other", {"resources": OPEN}, namespace=None), "QueueDoesNotExist"),
-        (thing("team", {"resources": OPEN, "parentQueue": "gone"}, namespace=None), "QueueDoesNotExist"),
-        (thing("team", {"resources": {}}, namespace=None), "OverLimit"),
-        (thing("team", {"resources": OPEN | {"cpu": {"limit": 2999}}}, namespace=None), "OverLimit"),
+        (policy_object("other", {"resources": OPEN}, namespace=None), "QueueDoesNotExist"),
+        (
+            policy_object("team", {"resources": OPEN, "parentQueue": "gone"}, namespace=None),
+            "QueueDoesNotExist",
+        ),
+        (policy_object("team", {"resources": {}}, namespace=None), "OverLimit"),
+        (policy_object("team", {"resources": OPEN | {"cpu": {"limit": 2999}}}, namespace=None), "OverLimit"),
     ],
     ids=["missing", "orphan", "no limits given", "limit too small"],
 )
-def test_the_queue_must_exist_and_have_room(queue: Thing, reason: str) -> None:
+def test_the_queue_must_exist_and_have_room(queue: PolicyObject, reason: str) -> None:
     result = kai([node("n")], TWO_PODS, TWO, queues=[queue])
     assert bound(result) == []
     assert result.statuses[0].status["schedulingConditions"][0]["reasons"][0]["reason"] == reason
 
 
 def test_a_queue_with_children_takes_no_jobs() -> None:
-    child = thing("child", {"resources": OPEN, "parentQueue": "team"}, namespace=None)
+    child = policy_object("child", {"resources": OPEN, "parentQueue": "team"}, namespace=None)
     assert bound(kai([node("n")], TWO_PODS, TWO, queues=[QUEUE, child])) == []
 
 
 def test_a_high_priority_makes_a_job_bound_to_its_quota_unless_it_says_otherwise() -> None:
-    poor = thing("team", {"resources": OPEN | {"cpu": {"limit": -1, "quota": 0}}}, namespace=None)
+    poor = policy_object("team", {"resources": OPEN | {"cpu": {"limit": -1, "quota": 0}}}, namespace=None)
     classes = [priority_class("serving", 1000)]
     high = job(priorityClassName="serving", subGroups=[sub("a", 1), sub("b", 2)])
     result = kai([node("n")], TWO_PODS, high, queues=[poor], classes=classes)
@@ -210,14 +215,14 @@ def test_extra_pods_stay_in_the_required_domain() -> None:
 
 
 def test_two_podgroups_of_one_name_are_one_to_kai() -> None:
-    mine = thing("g", {"queue": "team", "minMember": 1}, namespace="demo", age=10)
-    theirs = thing("g", {"queue": "team", "minMember": 5}, namespace="other", age=0)
+    mine = policy_object("g", {"queue": "team", "minMember": 1}, namespace="demo", age=10)
+    theirs = policy_object("g", {"queue": "team", "minMember": 5}, namespace="other", age=0)
     result = look(KaiScheduler(), [node("n")], [member("p")], podgroups=[mine, theirs], queues=[QUEUE])
     assert bound(result) == []
 
 
 def test_a_podgroup_of_another_node_pool_is_not_seen() -> None:
-    pooled = thing("g", {"queue": "team"}, labels={"kai.scheduler/node-pool": "x"})
+    pooled = policy_object("g", {"queue": "team"}, labels={"kai.scheduler/node-pool": "x"})
     assert bound(kai([node("n")], [member("p")], pooled)) == []
 
 
@@ -227,7 +232,7 @@ def test_a_gang_short_of_members_is_evicted_after_its_grace() -> None:
     assert first.evictions == []
     assert first.again_in == 60
     ((_, _, change),) = first.annotations
-    stamped = thing("g", TWO.spec, annotations={k: v for k, v in change.items() if v})
+    stamped = policy_object("g", TWO.spec, annotations={k: v for k, v in change.items() if v})
     assert kai([node("n")], pods, stamped, after=59).evictions == []
     assert [p.metadata.name for p in kai([node("n")], pods, stamped, after=60).evictions] == ["a0", "b0"]
 
@@ -241,7 +246,7 @@ def test_a_negative_grace_never_evicts() -> None:
 def test_a_gang_that_is_whole_again_is_not_stale() -> None:
     stale = {"kai.scheduler/stale-podgroup-timestamp": START.isoformat()}
     pods = [member("a0", "a", on="n"), member("b0", "b", on="n"), member("b1", "b")]
-    result = kai([node("n")], pods, thing("g", TWO.spec, annotations=stale), after=120)
+    result = kai([node("n")], pods, policy_object("g", TWO.spec, annotations=stale), after=120)
     assert bound(result) == ["b1"]
     assert result.evictions == []
     assert result.annotations[0][2] == {"kai.scheduler/stale-podgroup-timestamp": None}

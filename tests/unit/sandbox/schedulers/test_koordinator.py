@@ -5,30 +5,30 @@ from typing import Any
 
 import pytest
 from grove_sandbox.schedulers.koordinator.scheduler import KoordinatorScheduler
-from grove_sandbox.schedulers.objects import Pod, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round
 
-from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing, where
+from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, policy_object, reasons, where
 
 PREFIX = "gang.scheduling.koordinator.sh/"
 
 
-def member(name: str, gang: str = "a", **more: Any) -> Pod:
+def member(name: str, gang: str = "a", **more: Any) -> SchedulerPod:
     return pod(name, "koord-scheduler", labels={"pod-group.scheduling.sigs.k8s.io": gang}, **more)
 
 
 def group(
     name: str, minimum: int, *tied: str, policy: str = "waiting-and-running", **annotations: str
-) -> Thing:
-    notes = {f"{PREFIX}match-policy": policy} | {
+) -> PolicyObject:
+    annotations = {f"{PREFIX}match-policy": policy} | {
         f"{PREFIX}{k.replace('_', '-')}": v for k, v in annotations.items()
     }
     if tied:
-        notes[f"{PREFIX}groups"] = json.dumps([f"demo/{other}" for other in (name, *tied)])
-    return thing(name, {"minMember": minimum}, annotations=notes)
+        annotations[f"{PREFIX}groups"] = json.dumps([f"demo/{other}" for other in (name, *tied)])
+    return policy_object(name, {"minMember": minimum}, annotations=annotations)
 
 
-def koordinator(nodes: list[Any], pods: list[Pod], *groups: Thing, **more: Any) -> Round:
+def koordinator(nodes: list[Any], pods: list[SchedulerPod], *groups: PolicyObject, **more: Any) -> Round:
     return look(KoordinatorScheduler(), nodes, pods, podgroups=list(groups), **more)
 
 
@@ -58,7 +58,7 @@ def test_the_label_of_the_upstream_project_is_not_read() -> None:
         pytest.param([group("a", 1, "gone")], id="tied to a gang that does not exist"),
     ],
 )
-def test_a_gang_that_is_not_complete_waits_without_a_word(groups: list[Thing]) -> None:
+def test_a_gang_that_is_not_complete_waits_without_a_word(groups: list[PolicyObject]) -> None:
     result = koordinator([node("n")], [member("p")], *groups)
     assert (bound(result), reasons(result)) == ([], {})
 
@@ -105,12 +105,12 @@ def test_the_phase_follows_the_pods() -> None:
     result = koordinator([node("n")], [member("p")], group("a", 1))
     (write,) = result.statuses
     assert (write.subresource, write.status["phase"], write.status["scheduled"]) == ("", "Pending", 1)
-    known = thing("a", {"minMember": 1}, status={"phase": "PreScheduling"})
+    known = policy_object("a", {"minMember": 1}, status={"phase": "PreScheduling"})
     assert koordinator([node("n")], [member("p", on="n")], known).statuses[0].status["phase"] == "Running"
 
 
 MUST = json.dumps({"gatherStrategy": [{"layer": "rack", "strategy": "MustGather"}]})
-TREE = thing(
+TREE = policy_object(
     "default",
     {
         "networkTopologySpec": [

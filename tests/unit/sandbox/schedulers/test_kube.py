@@ -4,37 +4,37 @@ from typing import Any
 
 import pytest
 from grove_sandbox.schedulers.kube.scheduler import V1_36, V1_37, V1_37_FLAT, KubeScheduler, Release
-from grove_sandbox.schedulers.objects import Pod, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, SchedulerPod
 
-from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing, where
+from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, policy_object, reasons, where
 
 ANY = pytest.mark.parametrize("release", [V1_36, V1_37_FLAT, V1_37], ids=["1.36", "1.37-flat", "1.37"])
 
 
-def member(name: str, group: str = "g", **more: Any) -> Pod:
+def member(name: str, group: str = "g", **more: Any) -> SchedulerPod:
     return pod(name, "default-scheduler", schedulingGroup={"podGroupName": group}, **more)
 
 
-def members(count: int, group: str = "g", **more: Any) -> list[Pod]:
+def members(count: int, group: str = "g", **more: Any) -> list[SchedulerPod]:
     return [member(f"{group}-{i}", group, **more) for i in range(count)]
 
 
-def group(name: str = "g", minimum: int = 2, *, key: str = "", parent: str = "", **more: Any) -> Thing:
+def group(name: str = "g", minimum: int = 2, *, key: str = "", parent: str = "", **more: Any) -> PolicyObject:
     spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": minimum}}}
     if key:
         spec["schedulingConstraints"] = {"topology": [{"key": key}]}
     if parent:
         spec["parentCompositePodGroupName"] = parent
-    return thing(name, spec | more.pop("spec", {}), **more)
+    return policy_object(name, spec | more.pop("spec", {}), **more)
 
 
-def composite(name: str, children: int, *, key: str = "", parent: str = "") -> Thing:
+def composite(name: str, children: int, *, key: str = "", parent: str = "") -> PolicyObject:
     spec: dict[str, Any] = {"schedulingPolicy": {"gang": {"minGroupCount": children}}}
     if key:
         spec["schedulingConstraints"] = {"topology": [{"key": key}]}
     if parent:
         spec["parentCompositePodGroupName"] = parent
-    return thing(name, spec)
+    return policy_object(name, spec)
 
 
 @ANY

@@ -3,21 +3,21 @@
 from typing import Any
 
 from grove_sandbox.schedulers.kube.scheduler_135 import KubeScheduler135
-from grove_sandbox.schedulers.objects import Pod, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, SchedulerPod
 
-from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing
+from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, policy_object, reasons
 
 
-def member(name: str, group: str = "gang", workload: str = "w", **more: Any) -> Pod:
+def member(name: str, group: str = "gang", workload: str = "w", **more: Any) -> SchedulerPod:
     return pod(name, "default-scheduler", workloadRef={"name": workload, "podGroup": group}, **more)
 
 
-def workload(minimum: int, name: str = "w") -> Thing:
+def workload(minimum: int, name: str = "w") -> PolicyObject:
     groups = [
         {"name": "gang", "policy": {"gang": {"minCount": minimum}}},
         {"name": "surplus", "policy": {"basic": {}}},
     ]
-    return thing(name, {"podGroups": groups})
+    return policy_object(name, {"podGroups": groups})
 
 
 def test_a_gang_is_bound_when_enough_of_it_has_a_place() -> None:

@@ -1,8 +1,8 @@
 """Laws of placing gangs, for any gang."""
 
 from grove_sandbox.schedulers.gangs import Gang, place
-from grove_sandbox.schedulers.objects import Node
-from grove_sandbox.schedulers.snapshot import Cluster, label_domains
+from grove_sandbox.schedulers.objects import SchedulerNode
+from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ LEAVES = st.lists(
 RACK = "example.com/rack"
 
 
-def leaves(shapes: list[tuple[list[int], int, bool]], nodes: list[Node]) -> list[Gang]:
+def leaves(shapes: list[tuple[list[int], int, bool]], nodes: list[SchedulerNode]) -> list[Gang]:
     return [
         Gang(
             f"g{i}",
@@ -31,47 +31,49 @@ def leaves(shapes: list[tuple[list[int], int, bool]], nodes: list[Node]) -> list
     ]
 
 
-def free(cluster: Cluster) -> dict[str, int]:
-    return {name: found.free["cpu"] for name, found in cluster.places.items()}
+def free(snapshot: Snapshot) -> dict[str, int]:
+    return {name: found.free["cpu"] for name, found in snapshot.places.items()}
 
 
 @given(NODES, LEAVES)
-def test_no_node_is_ever_overbooked(nodes: list[Node], shapes: list[tuple[list[int], int, bool]]) -> None:
-    cluster = Cluster(nodes, [])
+def test_no_node_is_ever_overbooked(
+    nodes: list[SchedulerNode], shapes: list[tuple[list[int], int, bool]]
+) -> None:
+    snapshot = Snapshot(nodes, [])
     for gang in leaves(shapes, nodes):
-        place(cluster, gang)
-    assert min(free(cluster).values()) >= 0
+        place(snapshot, gang)
+    assert min(free(snapshot).values()) >= 0
 
 
 @given(NODES, LEAVES, st.booleans())
 def test_a_tree_is_placed_to_its_minimums_or_not_at_all(
-    nodes: list[Node], shapes: list[tuple[list[int], int, bool]], on_one_rack: bool
+    nodes: list[SchedulerNode], shapes: list[tuple[list[int], int, bool]], on_one_rack: bool
 ) -> None:
-    cluster = Cluster(nodes, [])
-    before = free(cluster)
+    snapshot = Snapshot(nodes, [])
+    before = free(snapshot)
     children = leaves(shapes, nodes)
     domains = label_domains(nodes, [RACK]) if on_one_rack else None
-    outcome = place(cluster, Gang("root", len(children), children=children, domains=domains))
+    outcome = place(snapshot, Gang("root", len(children), children=children, domains=domains))
     if not outcome.ok:
         assert outcome.placement == []
-        assert free(cluster) == before
+        assert free(snapshot) == before
         return
     where = {found.metadata.name: name for found, name in outcome.placement}
     for child in children:
         placed = [where[p.metadata.name] for p in child.pods if p.metadata.name in where]
         assert len(placed) >= child.minimum
         if child.domains is not None or on_one_rack:
-            assert len({cluster.places[name].node.metadata.labels[RACK] for name in placed}) <= 1
+            assert len({snapshot.places[name].node.metadata.labels[RACK] for name in placed}) <= 1
 
 
 @given(NODES, LEAVES)
 def test_an_undone_placement_leaves_no_trace(
-    nodes: list[Node], shapes: list[tuple[list[int], int, bool]]
+    nodes: list[SchedulerNode], shapes: list[tuple[list[int], int, bool]]
 ) -> None:
-    cluster = Cluster(nodes, [])
-    before, mark = free(cluster), cluster.mark()
+    snapshot = Snapshot(nodes, [])
+    before, mark = free(snapshot), snapshot.mark()
     for gang in leaves(shapes, nodes):
-        place(cluster, gang)
-    cluster.rollback(mark)
-    assert free(cluster) == before
-    assert not any(found.pods for found in cluster.places.values())
+        place(snapshot, gang)
+    snapshot.rollback(mark)
+    assert free(snapshot) == before
+    assert not any(found.pods for found in snapshot.places.values())

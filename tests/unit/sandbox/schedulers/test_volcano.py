@@ -3,26 +3,26 @@
 from typing import Any
 
 import pytest
-from grove_sandbox.schedulers.objects import Pod, Thing
+from grove_sandbox.schedulers.objects import PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round
 from grove_sandbox.schedulers.volcano.scheduler import VolcanoScheduler
 
-from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, reasons, thing, where
+from tests.unit.sandbox.schedulers.builders import bound, look, node, pod, policy_object, reasons, where
 
-OPEN = thing("default", {}, status={"state": "Open"}, namespace=None)
+OPEN = policy_object("default", {}, status={"state": "Open"}, namespace=None)
 
 
-def member(name: str, role: str = "", **more: Any) -> Pod:
+def member(name: str, role: str = "", **more: Any) -> SchedulerPod:
     annotations = {"scheduling.k8s.io/group-name": "g"} | more.pop("annotations", {})
     labels = {"role": role, "gang": "g"} if role else {}
     return pod(name, "volcano", annotations=annotations, labels=labels, **more)
 
 
-def group(minimum: int, **spec: Any) -> Thing:
-    return thing("g", {"minMember": minimum, **spec}, status={"phase": "Inqueue"})
+def group(minimum: int, **spec: Any) -> PolicyObject:
+    return policy_object("g", {"minMember": minimum, **spec}, status={"phase": "Inqueue"})
 
 
-def volcano(nodes: list[Any], pods: list[Pod], *groups: Thing, **more: Any) -> Round:
+def volcano(nodes: list[Any], pods: list[SchedulerPod], *groups: PolicyObject, **more: Any) -> Round:
     return look(VolcanoScheduler(), nodes, pods, podgroups=list(groups), **({"queues": [OPEN]} | more))
 
 
@@ -71,17 +71,17 @@ def test_a_missing_podgroup_is_not_noticed() -> None:
     "queues",
     [
         [],
-        [thing("default", {}, namespace=None)],
-        [thing("default", {}, status={"state": "Closed"}, namespace=None)],
+        [policy_object("default", {}, namespace=None)],
+        [policy_object("default", {}, status={"state": "Closed"}, namespace=None)],
     ],
     ids=["missing", "not opened yet", "closed"],
 )
-def test_the_queue_must_be_there_and_open(queues: list[Thing]) -> None:
+def test_the_queue_must_be_there_and_open(queues: list[PolicyObject]) -> None:
     assert bound(volcano([node("n")], [member("p")], group(1), queues=queues)) == []
 
 
 def test_a_new_queue_is_opened() -> None:
-    result = volcano([node("n")], [], queues=[thing("q", {}, namespace=None)])
+    result = volcano([node("n")], [], queues=[policy_object("q", {}, namespace=None)])
     assert [(w.key.name, w.status) for w in result.statuses] == [("q", {"state": "Open"})]
 
 
@@ -128,8 +128,10 @@ def test_minimums_per_task_hold_if_they_are_within_the_whole() -> None:
     assert len(bound(volcano([node("n")], pods, group(2, minTaskMember={"a": 3})))) == 3
 
 
-def hyper(name: str, tier: int, *members: dict[str, Any], tier_name: str = "") -> Thing:
-    return thing(name, {"tier": tier, "tierName": tier_name, "members": list(members)}, namespace=None)
+def hyper(name: str, tier: int, *members: dict[str, Any], tier_name: str = "") -> PolicyObject:
+    return policy_object(
+        name, {"tier": tier, "tierName": tier_name, "members": list(members)}, namespace=None
+    )
 
 
 def labelled(value: str) -> dict[str, Any]:
@@ -181,11 +183,11 @@ def test_a_first_domain_must_hold_the_surplus_too() -> None:
 
 
 def test_a_group_that_asks_for_more_than_is_free_is_not_admitted() -> None:
-    waiting = thing("g", {"minMember": 1, "minResources": {"cpu": "99"}})
+    waiting = policy_object("g", {"minMember": 1, "minResources": {"cpu": "99"}})
     result = volcano([node("n")], [member("p")], waiting)
     assert bound(result) == []
     assert status(result)["phase"] == "Pending"
 
 
 def test_a_group_without_pods_is_admitted() -> None:
-    assert status(volcano([node("n")], [], thing("g", {"minMember": 1})))["phase"] == "Inqueue"
+    assert status(volcano([node("n")], [], policy_object("g", {"minMember": 1})))["phase"] == "Inqueue"

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from grove_sandbox.schedulers.objects import Pod
+from grove_sandbox.schedulers.objects import SchedulerPod
 from grove_sandbox.schedulers.yunikorn.scheduler import YuniKornScheduler
 
 from tests.unit.sandbox.schedulers.builders import bound, look, node, pod
@@ -19,7 +19,7 @@ HARD = "placeholderTimeoutInSeconds=60 gangSchedulingStyle=Hard"
 
 def member(
     name: str, group: str, *, app: str = "app", groups: Any = None, style: str = HARD, **more: Any
-) -> Pod:
+) -> SchedulerPod:
     groups = GROUPS if groups is None else groups
     annotations = {
         f"{PREFIX}task-group-name": group,
@@ -29,7 +29,7 @@ def member(
     return pod(name, "yunikorn", labels={f"{PREFIX}app-id": app}, annotations=annotations, **more)
 
 
-def members(**more: Any) -> list[Pod]:
+def members(**more: Any) -> list[SchedulerPod]:
     return [member("a0", "a", **more), member("b0", "b", **more), member("b1", "b", **more)]
 
 
@@ -57,7 +57,7 @@ def test_places_are_held_for_pods_that_do_not_exist_yet() -> None:
 
 def test_gated_pods_are_not_seen() -> None:
     result = look(YuniKornScheduler(), [node("n")], members(gated=True))
-    assert (bound(result), result.notes) == ([], [])
+    assert (bound(result), result.events) == ([], [])
 
 
 def test_hard_applications_fail_their_pods_when_time_is_up() -> None:
@@ -106,7 +106,7 @@ def test_task_groups_that_make_no_sense_end_the_gang_and_say_so(groups: Any) -> 
     pods = [member("a0", "a", groups=groups), member("a1", "a", groups=groups, cpu="9")]
     result = look(YuniKornScheduler(), [node("n")], pods)
     assert bound(result) == ["a0"]
-    assert [note.reason for note in result.notes] == ["TaskGroupsError"]
+    assert [event.reason for event in result.events] == ["TaskGroupsError"]
 
 
 def test_a_wrong_task_group_name_gets_no_placeholder() -> None:

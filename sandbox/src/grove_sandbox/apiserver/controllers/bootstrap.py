@@ -1,7 +1,7 @@
 """What a cluster has before anybody asks for anything."""
 
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
-from grove_sandbox.apiserver.state import Call, State
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
+from grove_sandbox.apiserver.state import ApiCall, ServerState
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs.writes import save
 
@@ -18,7 +18,7 @@ PRIORITIES = {
 }
 
 
-def furnish(state: State) -> None:
+def furnish(state: ServerState) -> None:
     for name in NAMESPACES:
         install(state, state.registry.by_kind("v1", "Namespace"), {"metadata": {"name": name}})
     priority_class = state.registry.by_kind("scheduling.k8s.io/v1", "PriorityClass")
@@ -27,14 +27,14 @@ def furnish(state: State) -> None:
         install(state, priority_class, {**made, "preemptionPolicy": "PreemptLowerPriority"})
 
 
-def install(state: State, resource_type: ResourceType | None, obj: Object) -> None:
+def install(state: ServerState, resource_type: ServedResource | None, obj: Object) -> None:
     """Store an object as if somebody had created it, unless it is there already."""
     assert resource_type is not None
     meta = obj["metadata"]
     key = (meta.get("namespace", ""), meta["name"])
     if state.table(resource_type).get(key) is not None:
         return
-    call = Call(state, resource_type, *key)
+    call = ApiCall(state, resource_type, *key)
     stamped = {"uid": state.new_uid(), "creationTimestamp": state.timestamp()}
     new = {**obj, "metadata": {**meta, **stamped}}
     resource_type.strategy.prepare_create(new, call)

@@ -9,9 +9,9 @@ from collections import deque
 
 from grove_sandbox.apiserver.errors import GroupResource
 from grove_sandbox.apiserver.resources.metadata import FOREGROUND, ORPHAN
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
-from grove_sandbox.apiserver.state import Call, State
-from grove_sandbox.apiserver.storage import Change, Key, Object, Stored, Table
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
+from grove_sandbox.apiserver.state import ApiCall, ServerState
+from grove_sandbox.apiserver.storage import Key, Object, Stored, StoredChange, Table
 from grove_sandbox.apiserver.verbs.deletes import Options, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
@@ -19,14 +19,14 @@ Place = tuple[GroupResource, Key]
 
 
 class GarbageCollector:
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
         self._dependents: dict[str, set[Place]] = {}
         self._queue: deque[Place] = deque()
         self._queued: set[Place] = set()
         state.store.listeners.append(self._notice)
 
-    def _notice(self, table: Table, change: Change) -> None:
+    def _notice(self, table: Table, change: StoredChange) -> None:
         place = (table.resource, change.key)
         owners = _owners(change.now.obj)
         before = _owners(change.before.obj) if change.before else []
@@ -73,7 +73,7 @@ class GarbageCollector:
             if resource_type is not None and stored is not None:
                 self._consider(resource_type, stored)
 
-    def _consider(self, resource_type: ResourceType, stored: Stored) -> None:
+    def _consider(self, resource_type: ServedResource, stored: Stored) -> None:
         meta = stored.obj["metadata"]
         finalizers = meta.get("finalizers") or ()
         if meta.get("deletionTimestamp"):
@@ -84,12 +84,12 @@ class GarbageCollector:
             return
         self._delete_if_abandoned(resource_type, stored)
 
-    def _orphan_dependents(self, resource_type: ResourceType, owner: Stored) -> None:
+    def _orphan_dependents(self, resource_type: ServedResource, owner: Stored) -> None:
         for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
             self._drop_owners(place, {owner.uid})
         self._drop_finalizer(resource_type, owner, ORPHAN)
 
-    def _delete_dependents_first(self, resource_type: ResourceType, owner: Stored) -> None:
+    def _delete_dependents_first(self, resource_type: ServedResource, owner: Stored) -> None:
         blocking = False
         for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
             dependent = self._state.store.table(place[0]).get(place[1])
@@ -102,7 +102,7 @@ class GarbageCollector:
         if not blocking:
             self._drop_finalizer(resource_type, owner, FOREGROUND)
 
-    def _delete_if_abandoned(self, resource_type: ResourceType, stored: Stored) -> None:
+    def _delete_if_abandoned(self, resource_type: ServedResource, stored: Stored) -> None:
         solid: set[str] = set()
         waiting: set[str] = set()
         dangling: set[str] = set()
@@ -140,21 +140,21 @@ class GarbageCollector:
             del meta["ownerReferences"]
         save(self._call(resource_type, stored), {**stored.obj, "metadata": meta}, stored)
 
-    def _drop_finalizer(self, resource_type: ResourceType, stored: Stored, finalizer: str) -> None:
+    def _drop_finalizer(self, resource_type: ServedResource, stored: Stored, finalizer: str) -> None:
         meta = dict(stored.obj["metadata"])
         meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != finalizer]
         if not meta["finalizers"]:
             del meta["finalizers"]
         save(self._call(resource_type, stored), {**stored.obj, "metadata": meta}, stored)
 
-    def _call(self, resource_type: ResourceType, stored: Stored) -> Call:
-        return Call(self._state, resource_type, *stored.key)
+    def _call(self, resource_type: ServedResource, stored: Stored) -> ApiCall:
+        return ApiCall(self._state, resource_type, *stored.key)
 
     def _unknown(self, owner: Object, namespace: str) -> bool:
         resource_type = self._state.registry.by_kind(owner["apiVersion"], owner["kind"])
         return resource_type is None or (resource_type.namespaced and not namespace)
 
-    def _find(self, owner: Object, namespace: str) -> tuple[ResourceType, Stored] | None:
+    def _find(self, owner: Object, namespace: str) -> tuple[ServedResource, Stored] | None:
         resource_type = self._state.registry.by_kind(owner["apiVersion"], owner["kind"])
         if resource_type is None:
             return None

@@ -2,9 +2,9 @@
 
 from grove_sandbox.apiserver.controllers.bootstrap import install
 from grove_sandbox.apiserver.errors import GroupResource
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
-from grove_sandbox.apiserver.state import Call, State
-from grove_sandbox.apiserver.storage import Change, Stored, Table
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
+from grove_sandbox.apiserver.state import ApiCall, ServerState
+from grove_sandbox.apiserver.storage import Stored, StoredChange, Table
 from grove_sandbox.apiserver.verbs.deletes import Options, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
@@ -12,13 +12,13 @@ NAMESPACES = GroupResource("", "namespaces")
 
 
 class NamespaceKeeper:
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
         self._leaving: set[str] = set()
         self._scheduled = False
         state.store.listeners.append(self._notice)
 
-    def _notice(self, table: Table, change: Change) -> None:
+    def _notice(self, table: Table, change: StoredChange) -> None:
         name = change.key[1]
         if table.resource == NAMESPACES:
             if change.type == "ADDED":
@@ -42,7 +42,7 @@ class NamespaceKeeper:
         for name in sorted(self._leaving):
             content = self._content(name)
             for resource_type, stored in content:
-                call = Call(self._state, resource_type, *stored.key)
+                call = ApiCall(self._state, resource_type, *stored.key)
                 if call.table.get(stored.key) is stored and not stored.obj["metadata"].get(
                     "deletionTimestamp"
                 ):
@@ -50,9 +50,9 @@ class NamespaceKeeper:
             if not self._content(name):
                 self._finish(name)
 
-    def _content(self, namespace: str) -> list[tuple[ResourceType, Stored]]:
+    def _content(self, namespace: str) -> list[tuple[ServedResource, Stored]]:
         seen: set[GroupResource] = set()
-        found: list[tuple[ResourceType, Stored]] = []
+        found: list[tuple[ServedResource, Stored]] = []
         for resource_type in self._state.registry:
             if resource_type.namespaced and resource_type.storage not in seen:
                 seen.add(resource_type.storage)
@@ -65,9 +65,9 @@ class NamespaceKeeper:
         stored = self._state.table(resource_type).get(("", name))
         if stored is not None:
             empty = {**stored.obj, "spec": {}, "metadata": dict(stored.obj["metadata"])}
-            save(Call(self._state, resource_type, "", name), empty, stored)
+            save(ApiCall(self._state, resource_type, "", name), empty, stored)
 
-    def _type(self, plural: str) -> ResourceType:
+    def _type(self, plural: str) -> ServedResource:
         resource_type = self._state.registry.get("", "v1", plural)
         assert resource_type is not None
         return resource_type

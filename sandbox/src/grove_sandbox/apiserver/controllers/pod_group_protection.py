@@ -1,8 +1,8 @@
 """PodGroups in use are protected: a finalizer keeps them while a pod that may still run is linked to them."""
 
 from grove_sandbox.apiserver.errors import GroupResource
-from grove_sandbox.apiserver.state import Call, State
-from grove_sandbox.apiserver.storage import Change, Key, Object, Table
+from grove_sandbox.apiserver.state import ApiCall, ServerState
+from grove_sandbox.apiserver.storage import Key, Object, StoredChange, Table
 from grove_sandbox.apiserver.verbs.writes import save
 
 POD_GROUPS = GroupResource("scheduling.k8s.io", "podgroups")
@@ -13,12 +13,12 @@ PROTECTION = "scheduling.k8s.io/podgroup-protection"
 class GroupProtection:
     """Lets a deleted PodGroup go once no pod that still runs, or may run, is linked to it."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
         self._leaving: set[Key] = set()
         state.store.listeners.append(self._notice)
 
-    def _notice(self, table: Table, change: Change) -> None:
+    def _notice(self, table: Table, change: StoredChange) -> None:
         if table.resource == POD_GROUPS:
             if change.type == "DELETED":
                 self._leaving.discard(change.key)
@@ -28,7 +28,7 @@ class GroupProtection:
         elif table.resource == PODS and self._is_awaited(change):
             self._state.later(self._release)
 
-    def _is_awaited(self, change: Change) -> bool:
+    def _is_awaited(self, change: StoredChange) -> bool:
         return bool(self._leaving) and (change.key[0], _link(change.now.obj)) in self._leaving
 
     def _release(self) -> None:
@@ -41,7 +41,7 @@ class GroupProtection:
             if stored is not None and not in_use:
                 meta = dict(stored.obj["metadata"])
                 meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != PROTECTION]
-                save(Call(self._state, resource_type, *key), {**stored.obj, "metadata": meta}, stored)
+                save(ApiCall(self._state, resource_type, *key), {**stored.obj, "metadata": meta}, stored)
 
 
 def _link(pod: Object) -> str:

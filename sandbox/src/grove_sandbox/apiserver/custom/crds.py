@@ -11,7 +11,7 @@ from grove_sandbox.apiserver.custom.custom_resources import (
     translate,
 )
 from grove_sandbox.apiserver.errors import (
-    FieldError,
+    FieldViolation,
     GroupResource,
     duplicate,
     invalid,
@@ -21,13 +21,13 @@ from grove_sandbox.apiserver.errors import (
 )
 from grove_sandbox.apiserver.kinds import printers
 from grove_sandbox.apiserver.resources import names
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy
 from grove_sandbox.apiserver.schema import definitions
 from grove_sandbox.apiserver.schema.defaults import DEFAULTS
-from grove_sandbox.apiserver.schema.shapes import Shapes
-from grove_sandbox.apiserver.state import Call, State
-from grove_sandbox.apiserver.storage import Change, Object, Table
+from grove_sandbox.apiserver.schema.shapes import ShapeCompiler
+from grove_sandbox.apiserver.state import ApiCall, ServerState
+from grove_sandbox.apiserver.storage import Object, StoredChange, Table
 from grove_sandbox.apiserver.verbs.deletes import Options, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
@@ -41,11 +41,11 @@ COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
 class CustomResources:
     """Keeps the registry in step with the definitions in the store."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
-        shapes = Shapes(state.definitions, DEFAULTS)
+        shapes = ShapeCompiler(state.definitions, DEFAULTS)
         self._meta_shape = shapes.of(definitions.META + "ObjectMeta")
-        self._type = ResourceType(
+        self._type = ServedResource(
             group=GROUP,
             version="v1",
             kind="CustomResourceDefinition",
@@ -62,7 +62,7 @@ class CustomResources:
         state.registry.add(self._type)
         state.store.listeners.append(self._notice)
 
-    def _notice(self, table: Table, change: Change) -> None:
+    def _notice(self, table: Table, change: StoredChange) -> None:
         if table.resource in self._leaving and change.type == "DELETED" and not table.objects:
             self._state.later(self._finish_all)
         if table.resource != CRDS:
@@ -118,7 +118,7 @@ class CustomResources:
             resource_type.strategy.terminating = True
             table = self._state.table(resource_type)
             for stored in list(table.scan(None)):
-                call = Call(self._state, resource_type, *stored.key)
+                call = ApiCall(self._state, resource_type, *stored.key)
                 if not stored.obj["metadata"].get("deletionTimestamp"):
                     remove(call, stored, Options())
         self._finish_all()
@@ -129,22 +129,22 @@ class CustomResources:
             if stored is not None and not self._state.store.table(resource).objects:
                 meta = dict(stored.obj["metadata"])
                 meta["finalizers"] = [f for f in meta.get("finalizers") or () if f != CLEANUP]
-                save(Call(self._state, self._type, "", name), {**stored.obj, "metadata": meta}, stored)
+                save(ApiCall(self._state, self._type, "", name), {**stored.obj, "metadata": meta}, stored)
 
 
 class DefinitionStrategy(Strategy):
     has_generation = True
     adds_finalizers = (CLEANUP,)
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         _fill_in(obj)
         super().prepare_create(obj, call)
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         _fill_in(new)
         super().prepare_update(new, old, call)
         current = [v["name"] for v in new["spec"].get("versions") or () if v.get("storage")]
@@ -153,10 +153,10 @@ class DefinitionStrategy(Strategy):
         if added:
             new["status"] = {**new["status"], "storedVersions": [*known, *added]}
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj["spec"]
         chosen = spec.get("names") or {}
-        errors: list[FieldError] = []
+        errors: list[FieldViolation] = []
         expected = f"{chosen.get('plural', '')}.{spec.get('group', '')}"
         if obj["metadata"].get("name") != expected:
             detail = 'must be spec.names.plural+"."+spec.group'
@@ -179,7 +179,7 @@ class DefinitionStrategy(Strategy):
                 errors.append(required("spec.scope"))
         return errors + _validate_versions(spec.get("versions") or [])
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         for field in ("group", "scope"):
             if new["spec"].get(field) != old["spec"].get(field):
@@ -216,8 +216,8 @@ def _fill_in(obj: Object) -> None:
     spec["versions"] = [{"served": False, "storage": False, **version} for version in versions]
 
 
-def _validate_versions(versions: list[Object]) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _validate_versions(versions: list[Object]) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     if sum(1 for version in versions if version.get("storage")) != 1:
         errors.append(
             invalid("spec.versions", versions, "must have exactly one version marked as storage version")
@@ -248,8 +248,8 @@ def _validate_versions(versions: list[Object]) -> list[FieldError]:
     return errors
 
 
-def _validate_columns(columns: list[Object], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _validate_columns(columns: list[Object], path: str) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     for index, column in enumerate(columns):
         where = f"{path}.additionalPrinterColumns[{index}]"
         if column.get("type") not in COLUMN_TYPES:
@@ -262,7 +262,7 @@ def _validate_columns(columns: list[Object], path: str) -> list[FieldError]:
     return errors
 
 
-def _validate_scale(scale: Object | None, path: str) -> list[FieldError]:
+def _validate_scale(scale: Object | None, path: str) -> list[FieldViolation]:
     if scale is None:
         return []
     errors = [

@@ -3,19 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from grove.schema import FieldError as SchemaFieldError
-from grove.schema import Schema
+from grove.schema import FieldError, Schema
 
 from grove_sandbox.apiserver.custom.jsonpath import compile_path
-from grove_sandbox.apiserver.errors import ApiError, FieldError
+from grove_sandbox.apiserver.errors import FieldViolation, StatusError
 from grove_sandbox.apiserver.resources import metadata, names
-from grove_sandbox.apiserver.resources.resource_types import ResourceType, Scale
+from grove_sandbox.apiserver.resources.resource_types import ScalePaths, ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy, keep, undecodable
 from grove_sandbox.apiserver.resources.timestamps import age
-from grove_sandbox.apiserver.responses.kubectl_table import AGE, Column
+from grove_sandbox.apiserver.responses.kubectl_table import AGE, TableColumn
 from grove_sandbox.apiserver.schema.definitions import META, REF, Definitions
 from grove_sandbox.apiserver.schema.shapes import MismatchError, Shape
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs.selectors import dotted
 
@@ -39,7 +38,7 @@ class CustomStrategy(Strategy):
         }
         return {**self.source, "properties": properties}
 
-    def decode(self, obj: Object, call: Call, old: Object | None = None) -> tuple[Object, list[str]]:
+    def decode(self, obj: Object, call: ApiCall, old: Object | None = None) -> tuple[Object, list[str]]:
         unknown: list[str] = []
         try:
             meta = self.shape.conform(obj.get("metadata") or {}, unknown)
@@ -52,10 +51,10 @@ class CustomStrategy(Strategy):
         decoded = {**self.schema.default(pruned), "metadata": meta}
         return decoded, unknown
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         if self.terminating:
             why = "create not allowed while custom resource definition is terminating"
-            raise ApiError(405, "MethodNotAllowed", why, call.type.resource.details())
+            raise StatusError(405, "MethodNotAllowed", why, call.type.resource.details())
         if call.type.status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
@@ -63,13 +62,13 @@ class CustomStrategy(Strategy):
     def differs(self, new: Object, old: Object) -> bool:
         return _substance(new) != _substance(old)
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         if call.type.status:
             keep(new, old, "status")
         if self.differs(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def prepare_status(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_status(self, new: Object, old: Object, call: ApiCall) -> None:
         for field in (old.keys() | new.keys()) - {"status", "metadata", "kind", "apiVersion"}:
             keep(new, old, field)
         managed = new["metadata"].get("managedFields")
@@ -77,26 +76,26 @@ class CustomStrategy(Strategy):
         if managed is not None:
             new["metadata"]["managedFields"] = managed
 
-    def validate_create(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate_create(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         errors = metadata.validate(obj["metadata"], self.name_rule, namespaced=call.type.namespaced)
         return errors + translate(self.schema.validate(call.typed(obj)))
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = metadata.validate_update(new, old)
         return errors + translate(self.schema.validate(call.typed(new), call.typed(old)))
 
-    def validate_status(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_status(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         return self.validate_update(new, old, call)
 
 
-def translate(errors: list[SchemaFieldError]) -> list[FieldError]:
-    return [FieldError(error.field, str(error.reason), error.message) for error in errors]
+def translate(errors: list[FieldError]) -> list[FieldViolation]:
+    return [FieldViolation(error.field, str(error.reason), error.message) for error in errors]
 
 
-def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ResourceType:
+def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ServedResource:
     subresources, chosen = version.get("subresources") or {}, spec["names"]
     scale = subresources.get("scale")
-    return ResourceType(
+    return ServedResource(
         group=spec["group"],
         version=version["name"],
         kind=chosen["kind"],
@@ -108,7 +107,7 @@ def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ResourceTyp
         short_names=tuple(chosen.get("shortNames") or ()),
         categories=tuple(chosen.get("categories") or ()),
         status="status" in subresources,
-        scale=Scale(
+        scale=ScalePaths(
             scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""
         )
         if scale
@@ -123,7 +122,7 @@ def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ResourceTyp
     )
 
 
-def printer_column(column: Object) -> Column:
+def printer_column(column: Object) -> TableColumn:
     """Raises ValueError for a JSONPath this server does not understand."""
     find, kind = compile_path(column["jsonPath"]), column["type"]
 
@@ -138,7 +137,7 @@ def printer_column(column: Object) -> Column:
             return ",".join(_text(item) for item in found) if len(found) > 1 else _text(first)
         return first if isinstance(first, bool | int | float) else None
 
-    return Column(
+    return TableColumn(
         column["name"],
         value,
         type=kind,

@@ -7,15 +7,15 @@ from grove.runtime.client.transport import Request, Response
 
 from grove_sandbox.apiserver.discovery import openapi
 from grove_sandbox.apiserver.errors import JSON_HEADERS, method_not_allowed
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
-from grove_sandbox.apiserver.state import State
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
+from grove_sandbox.apiserver.state import ServerState
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH = ("/healthz", "/livez", "/readyz")
 PATCHES = {"1.34": "0", "1.35": "8", "1.36": "4", "1.37": "1"}
 
 
-def answer(state: State, request: Request) -> Response | None:
+def answer(state: ServerState, request: Request) -> Response | None:
     """None for a path that is no business of discovery."""
     path = request.path.rstrip("/")
     if request.method != "GET":
@@ -38,7 +38,7 @@ def raise_for_method(path: str) -> None:
         raise method_not_allowed()
 
 
-def _document(state: State, path: str) -> Any:
+def _document(state: ServerState, path: str) -> Any:
     parts = path.strip("/").split("/")
     groups = state.registry.versions()
     if path == "":
@@ -65,7 +65,7 @@ def _document(state: State, path: str) -> Any:
     return None
 
 
-def version(state: State) -> dict[str, str]:
+def version(state: ServerState) -> dict[str, str]:
     major, _, minor = state.dialect.partition(".")
     return {
         "major": major,
@@ -85,7 +85,7 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _resources(state: State, group: str, version: str) -> dict[str, Any]:
+def _resources(state: ServerState, group: str, version: str) -> dict[str, Any]:
     resources: list[dict[str, Any]] = []
     for t in sorted(_types(state, group, version), key=lambda t: t.plural):
         entry: dict[str, Any] = {
@@ -120,7 +120,7 @@ def _resources(state: State, group: str, version: str) -> dict[str, Any]:
     }
 
 
-def subresources(t: ResourceType) -> list[tuple[str, dict[str, str], list[str]]]:
+def subresources(t: ServedResource) -> list[tuple[str, dict[str, str], list[str]]]:
     """Name, kind and verbs of each."""
     found: list[tuple[str, dict[str, str], list[str]]] = []
     change = ["get", "patch", "update"]
@@ -136,7 +136,7 @@ def subresources(t: ResourceType) -> list[tuple[str, dict[str, str], list[str]]]
     return found
 
 
-def _types(state: State, group: str, version: str) -> list[ResourceType]:
+def _types(state: ServerState, group: str, version: str) -> list[ServedResource]:
     return [t for t in state.registry if t.group == group and t.version == version]
 
 
@@ -145,7 +145,7 @@ def _wants_aggregated(accept: str) -> bool:
     return "as=APIGroupDiscoveryList" in first and ";v=v2;" in f"{first};"
 
 
-def _aggregated(state: State, *, core: bool) -> dict[str, Any]:
+def _aggregated(state: ServerState, *, core: bool) -> dict[str, Any]:
     items = [
         {
             "metadata": {"name": name, "creationTimestamp": None} if name else {"creationTimestamp": None},
@@ -162,7 +162,7 @@ def _aggregated(state: State, *, core: bool) -> dict[str, Any]:
     }
 
 
-def _aggregated_version(state: State, group: str, version: str) -> dict[str, Any]:
+def _aggregated_version(state: ServerState, group: str, version: str) -> dict[str, Any]:
     resources = []
     for t in sorted(_types(state, group, version), key=lambda t: t.plural):
         entry: dict[str, Any] = {

@@ -7,14 +7,14 @@ import orjson
 from grove.runtime.client.transport import Response
 
 from grove_sandbox.apiserver.errors import JSON_HEADERS, not_implemented
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.schema.definitions import META, REF, name_of
-from grove_sandbox.apiserver.state import State
+from grove_sandbox.apiserver.state import ServerState
 
 _FIELD_VALIDATION = {"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}
 
 
-def answer(state: State, path: str) -> Response | None:
+def answer(state: ServerState, path: str) -> Response | None:
     if path == "/openapi/v2":
         raise not_implemented("OpenAPI v2; ask for /openapi/v3")
     if path == "/openapi/v3":
@@ -28,15 +28,15 @@ def answer(state: State, path: str) -> Response | None:
     return Response(200, JSON_HEADERS, orjson.dumps(_document(state, types)))
 
 
-def _place(t: ResourceType) -> str:
+def _place(t: ServedResource) -> str:
     return f"apis/{t.group}/{t.version}" if t.group else f"api/{t.version}"
 
 
-def _hash(state: State) -> str:
+def _hash(state: ServerState) -> str:
     return hashlib.sha256(f"{state.dialect} {state.registry.revision}".encode()).hexdigest().upper()
 
 
-def _document(state: State, types: list[ResourceType]) -> dict[str, Any]:
+def _document(state: ServerState, types: list[ServedResource]) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     schemas: dict[str, Any] = {}
     for t in types:
@@ -71,7 +71,7 @@ def _document(state: State, types: list[ResourceType]) -> dict[str, Any]:
     }
 
 
-def _add_schema(state: State, t: ResourceType, schemas: dict[str, Any]) -> str:
+def _add_schema(state: ServerState, t: ServedResource, schemas: dict[str, Any]) -> str:
     """Puts the kind's schema and all it refers to into `schemas`; returns its name there."""
     name = name_of(state.dialect, t.group, t.version, t.kind)
     if name:
@@ -85,7 +85,7 @@ def _add_schema(state: State, t: ResourceType, schemas: dict[str, Any]) -> str:
     return name
 
 
-def _add_definition(state: State, name: str, schemas: dict[str, Any]) -> None:
+def _add_definition(state: ServerState, name: str, schemas: dict[str, Any]) -> None:
     if name in schemas:
         return
     schema = schemas[name] = state.definitions[name]

@@ -10,31 +10,31 @@ from grove_sandbox.apiserver.kinds.events import EVENTS_V1, EventStrategy
 from grove_sandbox.apiserver.kinds.pods import PodStrategy
 from grove_sandbox.apiserver.kinds.scheduling import gang_types
 from grove_sandbox.apiserver.kinds.services import ServiceStrategy
-from grove_sandbox.apiserver.resources.resource_types import Conversion, ResourceType
+from grove_sandbox.apiserver.resources.resource_types import Conversion, ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy
-from grove_sandbox.apiserver.responses.kubectl_table import Column
+from grove_sandbox.apiserver.responses.kubectl_table import TableColumn
 from grove_sandbox.apiserver.schema.defaults import DEFAULTS
 from grove_sandbox.apiserver.schema.definitions import Dialect, load, name_of
-from grove_sandbox.apiserver.schema.shapes import Shape, Shapes
+from grove_sandbox.apiserver.schema.shapes import Shape, ShapeCompiler
 from grove_sandbox.apiserver.verbs.selectors import dotted
 
 Fields = Mapping[str, Callable[[dict[str, Any]], str]]
 
 
-def builtin_types(dialect: Dialect) -> list[ResourceType]:
-    shapes = Shapes(load(dialect), DEFAULTS)
+def builtin_types(dialect: Dialect) -> list[ServedResource]:
+    shapes = ShapeCompiler(load(dialect), DEFAULTS)
     return [*(kind.resource_type(dialect, shapes) for kind in KINDS), *gang_types(dialect, shapes)]
 
 
 @dataclass(frozen=True)
-class Kind:
+class BuiltinKind:
     """One row. `short` and `fields` are words: short names, and what field selectors may ask for."""
 
     api_version: str
     kind: str
     plural: str
     strategy: Callable[[Shape], Strategy] = Strategy
-    columns: tuple[Column, ...] = (printers.AGE,)
+    columns: tuple[TableColumn, ...] = (printers.AGE,)
     short: str = ""
     namespaced: bool = True
     in_all: bool = False  # shown by `kubectl get all`
@@ -43,9 +43,9 @@ class Kind:
     stored_as: GroupResource | None = None
     conversion: Conversion | None = None
 
-    def resource_type(self, dialect: Dialect, shapes: Shapes) -> ResourceType:
+    def resource_type(self, dialect: Dialect, shapes: ShapeCompiler) -> ServedResource:
         group, _, version = self.api_version.rpartition("/")
-        return ResourceType(
+        return ServedResource(
             group=group,
             version=version,
             kind=self.kind,
@@ -87,54 +87,56 @@ _RBAC = "rbac.authorization.k8s.io/v1"
 _HOOKS = "admissionregistration.k8s.io/v1"
 
 KINDS = (
-    Kind("v1", "Pod", "pods", PodStrategy, printers.PODS, "po", in_all=True, status=True, fields=_POD_FIELDS),
-    Kind(
+    BuiltinKind("v1", "Pod", "pods", PodStrategy, printers.PODS, "po", in_all=True, status=True, fields=_POD_FIELDS),
+    BuiltinKind(
         "v1", "Node", "nodes", strategies.NodeStrategy, printers.NODES, "no",
         namespaced=False, status=True, fields=_NODE_FIELDS,
     ),
-    Kind(
+    BuiltinKind(
         "v1", "Namespace", "namespaces", strategies.NamespaceStrategy, printers.NAMESPACES, "ns",
         namespaced=False, status=True, fields=_fields("status.phase"),
     ),
-    Kind(
+    BuiltinKind(
         "v1", "Service", "services", ServiceStrategy, printers.SERVICES, "svc",
         in_all=True, status=True, fields=_fields("spec.clusterIP", "spec.type"),
     ),
-    Kind("v1", "ServiceAccount", "serviceaccounts", strategies.AccountStrategy, printers.ACCOUNTS, "sa"),
-    Kind("v1", "Secret", "secrets", strategies.DataStrategy, printers.SECRETS, fields=_fields("type")),
-    Kind("v1", "ConfigMap", "configmaps", strategies.DataStrategy, printers.CONFIG_MAPS, "cm"),
-    Kind(
+    BuiltinKind("v1", "ServiceAccount", "serviceaccounts", strategies.AccountStrategy, printers.ACCOUNTS, "sa"),
+    BuiltinKind("v1", "Secret", "secrets", strategies.DataStrategy, printers.SECRETS, fields=_fields("type")),
+    BuiltinKind("v1", "ConfigMap", "configmaps", strategies.DataStrategy, printers.CONFIG_MAPS, "cm"),
+    BuiltinKind(
         "v1", "PersistentVolumeClaim", "persistentvolumeclaims", strategies.ClaimStrategy, printers.CLAIMS, "pvc",
         status=True,
     ),
-    Kind("v1", "Event", "events", EventStrategy, printers.EVENTS, "ev", fields=_EVENT_FIELDS),
-    Kind(
+    BuiltinKind("v1", "Event", "events", EventStrategy, printers.EVENTS, "ev", fields=_EVENT_FIELDS),
+    BuiltinKind(
         "events.k8s.io/v1", "Event", "events", EventStrategy, printers.EVENTS, "ev",
         fields=_NEW_EVENT_FIELDS, stored_as=GroupResource("", "events"), conversion=EVENTS_V1,
     ),
-    Kind("coordination.k8s.io/v1", "Lease", "leases", strategies.LeaseStrategy, printers.LEASES),
-    Kind(
+    BuiltinKind("coordination.k8s.io/v1", "Lease", "leases", strategies.LeaseStrategy, printers.LEASES),
+    BuiltinKind(
         "autoscaling/v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", strategies.AutoscalerStrategy,
         printers.AUTOSCALERS, "hpa", in_all=True, status=True,
     ),
-    Kind(
+    BuiltinKind(
         "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", strategies.PriorityClassStrategy,
         printers.PRIORITY_CLASSES, "pc", namespaced=False,
     ),
-    Kind(_RBAC, "Role", "roles", strategies.RoleStrategy, (printers.CREATED_AT,)),
-    Kind(_RBAC, "RoleBinding", "rolebindings", strategies.RoleStrategy, printers.BINDINGS),
-    Kind(_RBAC, "ClusterRole", "clusterroles", strategies.RoleStrategy, (printers.CREATED_AT,), namespaced=False),
-    Kind(
+    BuiltinKind(_RBAC, "Role", "roles", strategies.RoleStrategy, (printers.CREATED_AT,)),
+    BuiltinKind(_RBAC, "RoleBinding", "rolebindings", strategies.RoleStrategy, printers.BINDINGS),
+    BuiltinKind(
+        _RBAC, "ClusterRole", "clusterroles", strategies.RoleStrategy, (printers.CREATED_AT,), namespaced=False
+    ),
+    BuiltinKind(
         _RBAC, "ClusterRoleBinding", "clusterrolebindings", strategies.RoleStrategy, printers.BINDINGS,
         namespaced=False,
     ),
-    Kind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", strategies.AccountStrategy, status=True),
-    Kind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", strategies.AccountStrategy),
-    Kind(
+    BuiltinKind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", strategies.AccountStrategy, status=True),
+    BuiltinKind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", strategies.AccountStrategy),
+    BuiltinKind(
         _HOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", strategies.ConfigurationStrategy,
         printers.WEBHOOKS, namespaced=False,
     ),
-    Kind(
+    BuiltinKind(
         _HOOKS, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", strategies.ConfigurationStrategy,
         printers.WEBHOOKS, namespaced=False,
     ),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from grove_sandbox.apiserver.errors import FieldError, invalid, required
+from grove_sandbox.apiserver.errors import FieldViolation, invalid, required
 from grove_sandbox.apiserver.resources.resource_types import Conversion
 from grove_sandbox.apiserver.resources.strategy import Strategy
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 _CORE_TO_V1 = {
@@ -35,7 +35,7 @@ class EventStrategy(Strategy):
 
     creates_on_update = True
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         about = (obj.get("involvedObject") or {}).get("namespace", "")
         place = obj["metadata"].get("namespace", "")
         if obj.get("eventTime"):
@@ -47,7 +47,7 @@ class EventStrategy(Strategy):
             errors.append(required("eventTime"))
         return errors
 
-    def _validate_new(self, obj: Object, call: Call) -> list[FieldError]:
+    def _validate_new(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         controller = "reportingController" if call.type.group else "reportingComponent"
         fields = {controller: "reportingComponent", "reportingInstance": "reportingInstance"}
         fields |= {"action": "action", "reason": "reason"}
@@ -57,5 +57,5 @@ class EventStrategy(Strategy):
         return errors
 
 
-def _stray(namespace: str) -> FieldError:
+def _stray(namespace: str) -> FieldViolation:
     return invalid("involvedObject.namespace", namespace, "does not match event.namespace")

@@ -1,7 +1,7 @@
 """What a pod's spec must be, and what may change in it once it exists."""
 
 from grove_sandbox.apiserver.errors import (
-    FieldError,
+    FieldViolation,
     duplicate,
     forbidden_field,
     invalid,
@@ -22,8 +22,8 @@ _UPDATABLE = (
 )
 
 
-def validate(spec: Object) -> list[FieldError]:
-    errors: list[FieldError] = []
+def validate(spec: Object) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     containers = spec.get("containers") or []
     if not containers:
         errors.append(required("spec.containers"))
@@ -57,8 +57,8 @@ def validate(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_container(container: Object, path: str, seen: set[str]) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _validate_container(container: Object, path: str, seen: set[str]) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     name = container.get("name", "")
     if not name:
         errors.append(required(f"{path}.name"))
@@ -78,8 +78,8 @@ def _validate_container(container: Object, path: str, seen: set[str]) -> list[Fi
     return errors
 
 
-def validate_update(new: Object, old: Object) -> list[FieldError]:
-    errors: list[FieldError] = []
+def validate_update(new: Object, old: Object) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     munged = dict(new)
     for field in ("containers", "initContainers"):
         if len(new.get(field) or ()) != len(old.get(field) or ()):
@@ -109,7 +109,7 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_gates(new: list[Object], old: list[Object]) -> list[FieldError]:
+def _validate_gates(new: list[Object], old: list[Object]) -> list[FieldViolation]:
     known = {gate["name"] for gate in old}
     return [
         forbidden_field(
@@ -121,7 +121,7 @@ def _validate_gates(new: list[Object], old: list[Object]) -> list[FieldError]:
     ]
 
 
-def _validate_tolerations(new: list[Object], old: list[Object]) -> list[FieldError]:
+def _validate_tolerations(new: list[Object], old: list[Object]) -> list[FieldViolation]:
     def without_seconds(toleration: Object) -> Object:
         return {k: v for k, v in toleration.items() if k != "tolerationSeconds"}
 
@@ -132,9 +132,9 @@ def _validate_tolerations(new: list[Object], old: list[Object]) -> list[FieldErr
     return [forbidden_field("spec.tolerations", detail)]
 
 
-def _validate_directives(munged: Object, old: Object) -> list[FieldError]:
+def _validate_directives(munged: Object, old: Object) -> list[FieldViolation]:
     """Where a gated pod may go can be narrowed, never widened. Takes the narrowed fields out of `munged`."""
-    errors: list[FieldError] = []
+    errors: list[FieldViolation] = []
     selector, before = munged.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -155,7 +155,7 @@ def _terms(affinity: Object) -> list[Object]:
     return terms
 
 
-def _validate_node_affinity(new: list[Object], old: list[Object]) -> list[FieldError]:
+def _validate_node_affinity(new: list[Object], old: list[Object]) -> list[FieldViolation]:
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
     if not old:
         return []

@@ -2,13 +2,13 @@
 
 from fractions import Fraction
 
-from grove_sandbox.apiserver.errors import FieldError
+from grove_sandbox.apiserver.errors import FieldViolation
 from grove_sandbox.apiserver.kinds import pod_rules, priorities
 from grove_sandbox.apiserver.resources import names
 from grove_sandbox.apiserver.resources.strategy import Strategy, keep
 from grove_sandbox.apiserver.schema.quantities import parse
 from grove_sandbox.apiserver.schema.shapes import Shape
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 GATED = {
@@ -27,12 +27,12 @@ class PodStrategy(Strategy):
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape, names.subdomain)
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         obj["spec"] = dict(obj.get("spec") or {})
         _admit(obj, call)
         super().prepare_create(obj, call)
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         status: Object = {"phase": "Pending"}
         if obj["spec"].get("schedulingGates"):
             since = {"lastProbeTime": None, "lastTransitionTime": call.state.timestamp()}
@@ -40,14 +40,14 @@ class PodStrategy(Strategy):
         status["qosClass"] = quality(obj["spec"])
         return status
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         return pod_rules.validate(obj.get("spec") or {})
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         return errors + pod_rules.validate_update(new["spec"], old["spec"])
 
-    def prepare_status(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_status(self, new: Object, old: Object, call: ApiCall) -> None:
         keep(new, old, "spec")
         keep(new["metadata"], old["metadata"], "ownerReferences")
         status = new["status"] = dict(new.get("status") or {})
@@ -64,7 +64,7 @@ class PodStrategy(Strategy):
         return 1 if period < 0 else int(period)
 
 
-def _admit(obj: Object, call: Call) -> None:
+def _admit(obj: Object, call: ApiCall) -> None:
     """What defaulting and the admission plugins of a plain cluster add to a new pod."""
     spec = obj["spec"]
     if spec.get("terminationGracePeriodSeconds", 0) < 0:

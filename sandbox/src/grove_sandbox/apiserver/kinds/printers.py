@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from grove_sandbox.apiserver.resources.timestamps import age
-from grove_sandbox.apiserver.responses.kubectl_table import AGE, CREATED_AT, Column
+from grove_sandbox.apiserver.responses.kubectl_table import AGE, CREATED_AT, TableColumn
 
 Object = dict[str, Any]
 
@@ -29,7 +29,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def path(name: str, dotted: str, default: Any = "<none>", kind: str = "string", priority: int = 0) -> Column:
+def path(
+    name: str, dotted: str, default: Any = "<none>", kind: str = "string", priority: int = 0
+) -> TableColumn:
     steps = dotted.split(".")
 
     def value(obj: Object, now: datetime) -> Any:
@@ -38,7 +40,7 @@ def path(name: str, dotted: str, default: Any = "<none>", kind: str = "string", 
             found = found.get(step) if isinstance(found, dict) else None
         return default if found is None or found == "" else found
 
-    return Column(name, value, type=kind, priority=priority)
+    return TableColumn(name, value, type=kind, priority=priority)
 
 
 def _pod_ready(obj: Object, now: datetime) -> str:
@@ -85,14 +87,14 @@ def _readiness_gates(obj: Object, now: datetime) -> str:
 
 
 PODS = (
-    Column("Ready", _pod_ready),
-    Column("Status", _pod_status),
-    Column("Restarts", _pod_restarts),
+    TableColumn("Ready", _pod_ready),
+    TableColumn("Status", _pod_status),
+    TableColumn("Restarts", _pod_restarts),
     AGE,
     path("IP", "status.podIP", priority=1),
     path("Node", "spec.nodeName", priority=1),
     path("Nominated Node", "status.nominatedNodeName", priority=1),
-    Column("Readiness Gates", _readiness_gates, priority=1),
+    TableColumn("Readiness Gates", _readiness_gates, priority=1),
 )
 
 
@@ -117,11 +119,11 @@ def _internal_address(obj: Object, now: datetime) -> str:
 
 
 NODES = (
-    Column("Status", _node_status),
-    Column("Roles", _node_roles),
+    TableColumn("Status", _node_status),
+    TableColumn("Roles", _node_roles),
     AGE,
     path("Version", "status.nodeInfo.kubeletVersion", ""),
-    Column("Internal-IP", _internal_address, priority=1),
+    TableColumn("Internal-IP", _internal_address, priority=1),
 )
 NAMESPACES = (path("Status", "status.phase", ""), AGE)
 
@@ -143,10 +145,10 @@ def _selector(obj: Object, now: datetime) -> str:
 SERVICES = (
     path("Type", "spec.type"),
     path("Cluster-IP", "spec.clusterIP"),
-    Column("External-IP", _external_address),
-    Column("Port(s)", _ports),
+    TableColumn("External-IP", _external_address),
+    TableColumn("Port(s)", _ports),
     AGE,
-    Column("Selector", _selector, priority=1),
+    TableColumn("Selector", _selector, priority=1),
 )
 
 
@@ -172,17 +174,17 @@ def _event_message(obj: Object, now: datetime) -> str:
 
 
 EVENTS = (
-    Column("Last Seen", _event_last_seen),
+    TableColumn("Last Seen", _event_last_seen),
     path("Type", "type", ""),
     path("Reason", "reason", ""),
-    Column("Object", _event_about),
-    Column("Message", _event_message),
-    Column("Name", lambda obj, now: obj["metadata"]["name"], format="name", priority=1),
+    TableColumn("Object", _event_about),
+    TableColumn("Message", _event_message),
+    TableColumn("Name", lambda obj, now: obj["metadata"]["name"], format="name", priority=1),
 )
 
 
-def _count(name: str, field: str) -> Column:
-    return Column(name, lambda obj, now: len(obj.get(field) or ()), type="integer")
+def _count(name: str, field: str) -> TableColumn:
+    return TableColumn(name, lambda obj, now: len(obj.get(field) or ()), type="integer")
 
 
 ACCOUNTS = (_count("Secrets", "secrets"), AGE)
@@ -199,7 +201,7 @@ def _reference(obj: Object, now: datetime) -> str:
 
 
 AUTOSCALERS = (
-    Column("Reference", _reference),
+    TableColumn("Reference", _reference),
     path("MinPods", "spec.minReplicas", "<unset>"),
     path("MaxPods", "spec.maxReplicas", 0, kind="integer"),
     path("Replicas", "status.currentReplicas", 0, kind="integer"),
@@ -218,5 +220,5 @@ def _role(obj: Object, now: datetime) -> str:
     return f"{role.get('kind', '')}/{role.get('name', '')}"
 
 
-BINDINGS = (Column("Role", _role), AGE)
+BINDINGS = (TableColumn("Role", _role), AGE)
 CRDS = (CREATED_AT,)

@@ -1,13 +1,13 @@
 """Priority of pods and gangs: a number that comes from a PriorityClass and from nowhere else."""
 
 from grove_sandbox.apiserver.errors import GroupResource, forbidden
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
 
-def admit(obj: Object, call: Call, what: str) -> Object:
+def admit(obj: Object, call: ApiCall, what: str) -> Object:
     """Resolve the class `obj` names, or the default one; returns it, or {}. `what` is for messages: a pod, a gang."""
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     found = _find(spec, name, call)
@@ -22,7 +22,7 @@ def admit(obj: Object, call: Call, what: str) -> Object:
     return found
 
 
-def _find(spec: Object, name: str, call: Call) -> Object:
+def _find(spec: Object, name: str, call: ApiCall) -> Object:
     classes = call.state.store.table(PRIORITY_CLASSES)
     chosen = spec.get("priorityClassName") or ""
     if chosen:

@@ -9,7 +9,7 @@ from typing import Any
 
 from grove_sandbox.apiserver.controllers.pod_group_protection import PROTECTION
 from grove_sandbox.apiserver.errors import (
-    FieldError,
+    FieldViolation,
     duplicate,
     forbidden,
     invalid,
@@ -17,12 +17,12 @@ from grove_sandbox.apiserver.errors import (
 )
 from grove_sandbox.apiserver.kinds import priorities
 from grove_sandbox.apiserver.resources import names
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy
 from grove_sandbox.apiserver.responses.kubectl_table import AGE
 from grove_sandbox.apiserver.schema.definitions import Dialect
-from grove_sandbox.apiserver.schema.shapes import Shape, Shapes
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.schema.shapes import Shape, ShapeCompiler
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 GROUP = "scheduling.k8s.io"
@@ -37,14 +37,14 @@ _VERSIONS: dict[Dialect, dict[str, tuple[str, ...]]] = {
 }
 
 
-def gang_types(dialect: Dialect, shapes: Shapes) -> list[ResourceType]:
+def gang_types(dialect: Dialect, shapes: ShapeCompiler) -> list[ServedResource]:
     strategies = {
         "Workload": WorkloadStrategy,
         "PodGroup": PodGroupStrategy,
         "CompositePodGroup": CompositePodGroupStrategy,
     }
     return [
-        ResourceType(
+        ServedResource(
             group=GROUP,
             version=version,
             kind=kind,
@@ -68,9 +68,9 @@ class _GangStrategy(Strategy):
 
 
 class WorkloadStrategy(_GangStrategy):
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
-        errors: list[FieldError] = []
+        errors: list[FieldViolation] = []
         if self.dialect == "1.35":
             groups = spec.get("podGroups") or []
             if not groups:
@@ -96,7 +96,7 @@ class WorkloadStrategy(_GangStrategy):
             errors.append(invalid("spec", None, detail))
         return errors
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         fresh, stored = new.get("spec") or {}, old.get("spec") or {}
         if stored.get("controllerRef") is not None or self.dialect != "1.35":
@@ -113,7 +113,7 @@ class WorkloadStrategy(_GangStrategy):
 class PodGroupStrategy(_GangStrategy):
     adds_protection = True
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         super().prepare_create(obj, call)
         spec = obj["spec"] = dict(obj.get("spec") or {})
         priorities.admit(obj, call, "pod group")
@@ -125,7 +125,7 @@ class PodGroupStrategy(_GangStrategy):
             if self.dialect == "1.36":
                 _require_template(obj, call)
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         super().prepare_update(new, old, call)
         spec = new["spec"] = dict(new.get("spec") or {})
         self._default(spec)
@@ -133,7 +133,7 @@ class PodGroupStrategy(_GangStrategy):
     def _default(self, spec: Object) -> None:
         spec.setdefault("disruptionMode", "Pod" if self.dialect == "1.36" else {"single": {}})
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
         errors = _validate_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy", "minCount")
         errors += _validate_topology(spec, "spec")
@@ -141,7 +141,7 @@ class PodGroupStrategy(_GangStrategy):
             errors.append(required("spec.workloadRef", "must be set when parentCompositePodGroupName is set"))
         return errors
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         fresh, stored = new.get("spec") or {}, old.get("spec") or {}
         for field in fresh.keys() | stored.keys():
@@ -156,7 +156,7 @@ class PodGroupStrategy(_GangStrategy):
 class CompositePodGroupStrategy(PodGroupStrategy):
     adds_protection = False
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
         errors = _validate_policy(spec.get("schedulingPolicy"), "spec.schedulingPolicy", "minGroupCount")
         errors += _validate_topology(spec, "spec")
@@ -164,12 +164,12 @@ class CompositePodGroupStrategy(PodGroupStrategy):
             errors.append(required("spec.workloadRef"))
         return errors
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         return errors + _immutable(new.get("spec") or {}, old.get("spec") or {}, "schedulingPolicy")
 
 
-def _require_template(obj: Object, call: Call) -> None:
+def _require_template(obj: Object, call: ApiCall) -> None:
     ref = ((obj["spec"].get("podGroupTemplateRef") or {}).get("workload")) or {}
     if not ref:
         return
@@ -186,11 +186,11 @@ def _require_template(obj: Object, call: Call) -> None:
 
 def _validate_templates(
     templates: list[Object], path: str, policy: str = "schedulingPolicy", count: str = "minCount"
-) -> list[FieldError]:
-    errors: list[FieldError] = []
+) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     if len(templates) > MOST_TEMPLATES:
         body = f"Too many: {len(templates)}: must have at most {MOST_TEMPLATES} items"
-        errors.append(FieldError(path, "FieldValueTooMany", body))
+        errors.append(FieldViolation(path, "FieldValueTooMany", body))
     for index, template in enumerate(templates):
         where, name = f"{path}[{index}]", template.get("name", "")
         if not name:
@@ -202,7 +202,7 @@ def _validate_templates(
     return errors
 
 
-def _validate_composites(templates: list[Object], path: str, depth: int) -> list[FieldError]:
+def _validate_composites(templates: list[Object], path: str, depth: int) -> list[FieldViolation]:
     errors = _validate_templates(templates, path, count="minGroupCount")
     for index, template in enumerate(templates):
         where = f"{path}[{index}]"
@@ -219,7 +219,7 @@ def _validate_composites(templates: list[Object], path: str, depth: int) -> list
     return errors
 
 
-def _validate_policy(policy: Any, path: str, count: str) -> list[FieldError]:
+def _validate_policy(policy: Any, path: str, count: str) -> list[FieldViolation]:
     policy = policy or {}
     errors = _one_of(path, policy, ("basic", "gang"))
     if not errors and "gang" in policy:
@@ -231,7 +231,7 @@ def _validate_policy(policy: Any, path: str, count: str) -> list[FieldError]:
     return errors
 
 
-def _one_of(path: str, obj: Object, fields: tuple[str, ...]) -> list[FieldError]:
+def _one_of(path: str, obj: Object, fields: tuple[str, ...]) -> list[FieldViolation]:
     present = [name for name in fields if obj.get(name) not in (None, [])]
     if len(present) == 1:
         return []
@@ -241,11 +241,13 @@ def _one_of(path: str, obj: Object, fields: tuple[str, ...]) -> list[FieldError]
     return [invalid(path, "{" + ", ".join(present) + "}", f"must specify exactly one of: {choices}")]
 
 
-def _validate_topology(spec: Object, path: str) -> list[FieldError]:
+def _validate_topology(spec: Object, path: str) -> list[FieldViolation]:
     keys = (spec.get("schedulingConstraints") or {}).get("topology") or []
     where = f"{path}.schedulingConstraints.topology"
     if len(keys) > 1:
-        return [FieldError(where, "FieldValueTooMany", f"Too many: {len(keys)}: must have at most 1 item")]
+        return [
+            FieldViolation(where, "FieldValueTooMany", f"Too many: {len(keys)}: must have at most 1 item")
+        ]
     return [
         invalid(f"{where}[{index}].key", item.get("key", ""), problem)
         for index, item in enumerate(keys)
@@ -271,7 +273,7 @@ def _without_counts(value: Any) -> Any:
     return value
 
 
-def _immutable(new: Object, old: Object, field: str) -> list[FieldError]:
+def _immutable(new: Object, old: Object, field: str) -> list[FieldViolation]:
     if new.get(field) == old.get(field):
         return []
     return [invalid(f"spec.{field}", None, IMMUTABLE)]

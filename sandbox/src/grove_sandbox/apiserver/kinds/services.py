@@ -1,10 +1,10 @@
 """Services: an address each, and ports that make sense."""
 
-from grove_sandbox.apiserver.errors import FieldError, duplicate, invalid, required, unsupported
+from grove_sandbox.apiserver.errors import FieldViolation, duplicate, invalid, required, unsupported
 from grove_sandbox.apiserver.resources import names
 from grove_sandbox.apiserver.resources.strategy import Strategy, keep
 from grove_sandbox.apiserver.schema.shapes import Shape
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -18,7 +18,7 @@ class ServiceStrategy(Strategy):
         super().__init__(shape, names.service_name)
         self._next_address = 1
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         super().prepare_create(obj, call)
         spec = obj["spec"] = dict(obj.get("spec") or {})
         if spec.get("type", "ClusterIP") != "ExternalName" and not spec.get("clusterIP"):
@@ -29,20 +29,20 @@ class ServiceStrategy(Strategy):
             spec.setdefault("ipFamilies", ["IPv4"])
             spec.setdefault("ipFamilyPolicy", "SingleStack")
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         return {"loadBalancer": {}}
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         super().prepare_update(new, old, call)
         spec = new["spec"] = dict(new.get("spec") or {})
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if not spec.get(field):
                 keep(spec, old["spec"], field)
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
         kind, ports = spec.get("type"), spec.get("ports") or []
-        errors: list[FieldError] = []
+        errors: list[FieldViolation] = []
         if kind not in SERVICE_TYPES:
             errors.append(unsupported("spec.type", kind, SERVICE_TYPES))
         if not ports and spec.get("clusterIP") != "None" and kind != "ExternalName":
@@ -63,8 +63,8 @@ class ServiceStrategy(Strategy):
                 )
         return errors
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
-        errors: list[FieldError] = []
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
+        errors: list[FieldViolation] = []
         fresh, stored = new["spec"].get("clusterIP"), old["spec"].get("clusterIP")
         if fresh != stored and stored and new["spec"].get("type") != "ExternalName":
             errors.append(invalid("spec.clusterIPs[0]", [fresh], "may not change once set"))

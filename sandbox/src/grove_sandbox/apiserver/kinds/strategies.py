@@ -1,7 +1,7 @@
 """Builtin kinds with a rule or two of their own."""
 
 from grove_sandbox.apiserver.errors import (
-    FieldError,
+    FieldViolation,
     forbidden,
     forbidden_field,
     invalid,
@@ -11,7 +11,7 @@ from grove_sandbox.apiserver.errors import (
 from grove_sandbox.apiserver.resources import names
 from grove_sandbox.apiserver.resources.strategy import Strategy, keep
 from grove_sandbox.apiserver.schema.shapes import Shape
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 KUBERNETES_FINALIZER = "kubernetes"
@@ -28,22 +28,22 @@ class NamespaceStrategy(Strategy):
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape, names.label)
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         super().prepare_create(obj, call)
         obj["spec"] = {"finalizers": [KUBERNETES_FINALIZER]}
         meta = obj["metadata"]
         meta["labels"] = {NAME_LABEL: meta.get("name", ""), **(meta.get("labels") or {})}
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         return {"phase": "Active"}
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         super().prepare_update(new, old, call)
         keep(new, old, "spec")
         meta = new["metadata"]
         meta["labels"] = {**(meta.get("labels") or {}), NAME_LABEL: meta["name"]}
 
-    def check_delete(self, name: str, call: Call) -> None:
+    def check_delete(self, name: str, call: ApiCall) -> None:
         if name in PERMANENT_NAMESPACES:
             raise forbidden(call.type.resource, name, "this namespace may not be deleted")
 
@@ -58,18 +58,18 @@ class NamespaceStrategy(Strategy):
 class NodeStrategy(Strategy):
     """A node registers with its status, and its status may carry labels."""
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         obj.setdefault("spec", {})
         obj.setdefault("status", {})
 
-    def prepare_status(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_status(self, new: Object, old: Object, call: ApiCall) -> None:
         keep(new, old, "spec")
 
 
 class PriorityClassStrategy(Strategy):
     has_generation = True
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         if name.startswith("system-") and name not in ("system-node-critical", "system-cluster-critical"):
             reserved = "priority class names with 'system-' prefix are reserved for system use only"
@@ -80,7 +80,7 @@ class PriorityClassStrategy(Strategy):
             return [forbidden_field("value", detail)]
         return []
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         if new.get("value", 0) != old.get("value", 0):
             errors.append(forbidden_field("value", "may not be changed in an update."))
@@ -96,12 +96,12 @@ class PriorityClassStrategy(Strategy):
 class AutoscalerStrategy(Strategy):
     has_generation = True
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         return {"desiredReplicas": 0, "currentMetrics": None}
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
-        errors: list[FieldError] = []
+        errors: list[FieldViolation] = []
         low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
         if high < 1:
             errors.append(invalid("spec.maxReplicas", high, "must be greater than 0"))
@@ -118,9 +118,9 @@ class LeaseStrategy(Strategy):
     creates_on_update = True
     unconditional_update = False
 
-    def validate(self, obj: Object, call: Call) -> list[FieldError]:
+    def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
         spec = obj.get("spec") or {}
-        errors: list[FieldError] = []
+        errors: list[FieldViolation] = []
         duration, transitions = spec.get("leaseDurationSeconds"), spec.get("leaseTransitions")
         if duration is not None and duration <= 0:
             errors.append(invalid("spec.leaseDurationSeconds", duration, "must be greater than 0"))
@@ -132,7 +132,7 @@ class LeaseStrategy(Strategy):
 class DataStrategy(Strategy):
     """ConfigMaps and Secrets: once immutable, their data stays."""
 
-    def validate_update(self, new: Object, old: Object, call: Call) -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
         if "type" in old and new.get("type") != old["type"]:
             errors.append(invalid("type", new.get("type"), "field is immutable"))
@@ -148,7 +148,7 @@ class DataStrategy(Strategy):
 class ClaimStrategy(Strategy):
     returns_deleted = True
 
-    def first_status(self, obj: Object, call: Call) -> Object:
+    def first_status(self, obj: Object, call: ApiCall) -> Object:
         return {"phase": "Pending"}
 
 
@@ -174,11 +174,11 @@ class ConfigurationStrategy(ConditionalStrategy):
 
     has_generation = True
 
-    def prepare_create(self, obj: Object, call: Call) -> None:
+    def prepare_create(self, obj: Object, call: ApiCall) -> None:
         _refuse_uncallable(obj, call)
         super().prepare_create(obj, call)
 
-    def prepare_update(self, new: Object, old: Object, call: Call) -> None:
+    def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         _refuse_uncallable(new, call)
         super().prepare_update(new, old, call)
 
@@ -186,7 +186,7 @@ class ConfigurationStrategy(ConditionalStrategy):
         return bool(new.get("webhooks") != old.get("webhooks"))
 
 
-def _refuse_uncallable(obj: Object, call: Call) -> None:
+def _refuse_uncallable(obj: Object, call: ApiCall) -> None:
     for hook in obj.get("webhooks") or ():
         if call.state.call_webhook is None:
             raise not_implemented("admission webhooks: this server has no network to call them")

@@ -5,7 +5,7 @@ The messages are those of the library a real API server uses, since clients show
 
 from typing import Any
 
-from grove_sandbox.apiserver.errors import ApiError, bad_request
+from grove_sandbox.apiserver.errors import StatusError, bad_request
 
 OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
 
@@ -114,5 +114,5 @@ def _keys(path: str) -> list[str]:
     return [key.replace("~1", "/").replace("~0", "~") for key in path.split("/")[1:]]
 
 
-def _failed() -> ApiError:
-    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+def _failed() -> StatusError:
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})

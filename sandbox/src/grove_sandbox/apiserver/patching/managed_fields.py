@@ -10,7 +10,7 @@ from typing import Any
 from grove_sandbox.apiserver.patching import field_sets
 from grove_sandbox.apiserver.patching.field_sets import Fields, Typed
 from grove_sandbox.apiserver.schema.definitions import name_of
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -63,7 +63,7 @@ def write(owners: list[Owner]) -> list[dict[str, Any]]:
     return entries
 
 
-def author_of(call: Call) -> Owner:
+def author_of(call: ApiCall) -> Owner:
     """Who makes a plain write: as the request says, else the program that sent it."""
     agent = call.headers.get("user-agent", "").partition("/")[0]
     manager = call.query.get("fieldManager") or agent or "unknown"
@@ -71,7 +71,7 @@ def author_of(call: Call) -> Owner:
     return Owner(manager, "Update", call.type.api_version, now, frozenset(), call.subresource)
 
 
-def typed_of(call: Call) -> Typed:
+def typed_of(call: ApiCall) -> Typed:
     definitions = call.state.definitions
     name = name_of(call.state.dialect, call.type.group, call.type.version, call.type.kind)
     schema = definitions[name] if name else call.type.strategy.openapi(definitions)

@@ -10,7 +10,7 @@ from grove_sandbox.apiserver.patching.json_patch import apply_json_patch, apply_
 from grove_sandbox.apiserver.patching.server_side_apply import apply
 from grove_sandbox.apiserver.patching.strategic_merge import StrategicMerge
 from grove_sandbox.apiserver.schema import definitions
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
 from grove_sandbox.apiserver.verbs.writes import change
 
@@ -20,13 +20,13 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 
-async def patch(call: Call) -> tuple[Stored, int]:
+async def patch(call: ApiCall) -> tuple[Stored, int]:
     if _media_type(call) == APPLY:
         return await apply(call)
     return await change(call, patcher(call))
 
 
-def patcher(call: Call) -> Callable[[Object], Object]:
+def patcher(call: ApiCall) -> Callable[[Object], Object]:
     media_type = _media_type(call)
     accepted = [JSON_PATCH, MERGE_PATCH, APPLY]
     if not call.type.custom:
@@ -53,5 +53,5 @@ def patcher(call: Call) -> Callable[[Object], Object]:
     return lambda obj: merge.apply(name, obj, body)
 
 
-def _media_type(call: Call) -> str:
+def _media_type(call: ApiCall) -> str:
     return call.headers.get("content-type", "").partition(";")[0].strip()

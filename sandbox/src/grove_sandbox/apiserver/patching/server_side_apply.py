@@ -6,16 +6,16 @@ that somebody else owns is a conflict, unless the client insists (`force=true`).
 
 from dataclasses import replace
 
-from grove_sandbox.apiserver.errors import ApiError, bad_request, invalid_object, required
+from grove_sandbox.apiserver.errors import StatusError, bad_request, invalid_object, required
 from grove_sandbox.apiserver.patching import managed_fields
 from grove_sandbox.apiserver.patching.field_sets import Fields, Typed, dotted
 from grove_sandbox.apiserver.patching.managed_fields import BEFORE_FIRST_APPLY, Owner, typed_of
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
 from grove_sandbox.apiserver.verbs.writes import change, create_object, read_body
 
 
-async def apply(call: Call) -> tuple[Stored, int]:
+async def apply(call: ApiCall) -> tuple[Stored, int]:
     manager = call.query.get("fieldManager", "")
     if not manager:
         error = required("fieldManager", "is required for apply patch")
@@ -43,7 +43,7 @@ async def apply(call: Call) -> tuple[Stored, int]:
     return await change(call, lambda live: _merged(call, typed, live, config, mine), tracked=False)
 
 
-def _merged(call: Call, typed: Typed, live: Object, config: Object, mine: Owner) -> Object:
+def _merged(call: ApiCall, typed: Typed, live: Object, config: Object, mine: Owner) -> Object:
     owners = managed_fields.read(live)
     present = typed.fields(live)
     if not owners:
@@ -92,4 +92,4 @@ def _refuse_conflicts(others: list[Owner], taken: Fields) -> None:
     text = f'conflict with "{lines[0][0].manager}": {lines[0][1][0]}' if count == 1 else "\n".join(described)
     plural = "conflict" if count == 1 else "conflicts"
     message = f"Apply failed with {count} {plural}: {text}"
-    raise ApiError(409, "Conflict", message, {"causes": causes})
+    raise StatusError(409, "Conflict", message, {"causes": causes})

@@ -7,10 +7,10 @@ import yaml
 
 from grove_sandbox.apiserver.errors import bad_request, unsupported_media_type
 from grove_sandbox.apiserver.schema import protobuf
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 
 
-def parse(call: Call) -> Any:
+def parse(call: ApiCall) -> Any:
     media_type = call.headers.get("content-type", "application/json").partition(";")[0].strip()
     try:
         if media_type in ("application/json", ""):

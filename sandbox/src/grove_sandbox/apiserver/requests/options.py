@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from grove_sandbox.apiserver.errors import FieldError, invalid_object, unsupported
+from grove_sandbox.apiserver.errors import FieldViolation, invalid_object, unsupported
 
 FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
 _KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOptions", "DELETE": "DeleteOptions"}
@@ -12,7 +12,7 @@ def check(method: str, query: Mapping[str, str]) -> None:
     kind = _KINDS.get(method)
     if kind is None:
         return
-    errors: list[FieldError] = []
+    errors: list[FieldViolation] = []
     dry_run, directive = query.get("dryRun", ""), query.get("fieldValidation", "")
     if dry_run not in ("", "All"):
         errors.append(unsupported("dryRun", [dry_run], ("All",)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResourcePath:
     """A resource path. `name` is empty for a collection, `namespace` for all namespaces or cluster scope."""
 
     group: str
@@ -15,7 +15,7 @@ class Target:
     subresource: str = ""
 
 
-def parse(path: str) -> Target | None:
+def parse(path: str) -> ResourcePath | None:
     """None for a path that is not below a group and version."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
@@ -34,6 +34,6 @@ def _of_namespace(group: str, rest: list[str]) -> bool:
     return not group and len(rest) == 3 and rest[2] in ("status", "finalize")
 
 
-def _resource(group: str, version: str, namespace: str, rest: list[str]) -> Target:
+def _resource(group: str, version: str, namespace: str, rest: list[str]) -> ResourcePath:
     plural, name = rest[0], rest[1] if len(rest) > 1 else ""
-    return Target(group, version, plural, namespace, name, "/".join(rest[2:]))
+    return ResourcePath(group, version, plural, namespace, name, "/".join(rest[2:]))

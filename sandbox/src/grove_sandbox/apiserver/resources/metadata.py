@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from grove_sandbox.apiserver.errors import FieldError, bad_request, forbidden_field, invalid, required
+from grove_sandbox.apiserver.errors import FieldViolation, bad_request, forbidden_field, invalid, required
 from grove_sandbox.apiserver.resources import names
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 NameRule = Callable[[str], list[str]]
@@ -17,7 +17,7 @@ IMMUTABLE = "field is immutable"
 _SERVER_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
 
 
-def begin(obj: Object, call: Call) -> None:
+def begin(obj: Object, call: ApiCall) -> None:
     """Fill in what the server owns on a new object, and drop what a client may not choose."""
     metadata = obj["metadata"] = dict(obj.get("metadata") or {})
     for field in _SERVER_FIELDS:
@@ -29,7 +29,7 @@ def begin(obj: Object, call: Call) -> None:
     metadata["creationTimestamp"] = call.state.timestamp()
 
 
-def match_namespace(metadata: Object, call: Call) -> None:
+def match_namespace(metadata: Object, call: ApiCall) -> None:
     namespace = metadata.get("namespace") or ""
     if not call.type.namespaced:
         metadata.pop("namespace", None)
@@ -57,8 +57,8 @@ def carry_over(new: Object, old: Object) -> None:
             fresh.setdefault(field, stored[field])
 
 
-def validate(metadata: Object, name_rule: NameRule, *, namespaced: bool) -> list[FieldError]:
-    errors: list[FieldError] = []
+def validate(metadata: Object, name_rule: NameRule, *, namespaced: bool) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     prefix = metadata.get("generateName") or ""
     if prefix:
         # A prefix may end where a name may not.
@@ -77,9 +77,9 @@ def validate(metadata: Object, name_rule: NameRule, *, namespaced: bool) -> list
     return errors + _validate_common(metadata)
 
 
-def validate_update(new: Object, old: Object) -> list[FieldError]:
+def validate_update(new: Object, old: Object) -> list[FieldViolation]:
     fresh, stored = new["metadata"], old["metadata"]
-    errors: list[FieldError] = []
+    errors: list[FieldViolation] = []
     if stored.get("deletionTimestamp"):
         added = sorted(set(fresh.get("finalizers") or ()) - set(stored.get("finalizers") or ()))
         if added:
@@ -97,15 +97,15 @@ def validate_update(new: Object, old: Object) -> list[FieldError]:
     return errors + _validate_common(fresh)
 
 
-def validate_labels(labels: Mapping[str, Any], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
+def validate_labels(labels: Mapping[str, Any], path: str) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     for key, value in labels.items():
         errors += [invalid(path, key, problem) for problem in names.qualified_name(key)]
         errors += [invalid(path, value, problem) for problem in names.label_value(value)]
     return errors
 
 
-def _validate_common(metadata: Object) -> list[FieldError]:
+def _validate_common(metadata: Object) -> list[FieldViolation]:
     errors = validate_labels(metadata.get("labels") or {}, "metadata.labels")
     annotations = metadata.get("annotations") or {}
     for key in annotations:
@@ -113,7 +113,7 @@ def _validate_common(metadata: Object) -> list[FieldError]:
         errors += [invalid("metadata.annotations", key, problem) for problem in problems]
     if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
         body = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
-        errors.append(FieldError("metadata.annotations", "FieldValueTooLong", body))
+        errors.append(FieldViolation("metadata.annotations", "FieldValueTooLong", body))
     errors += _validate_owners(metadata.get("ownerReferences") or [])
     finalizers = metadata.get("finalizers") or []
     for finalizer in finalizers:
@@ -125,8 +125,8 @@ def _validate_common(metadata: Object) -> list[FieldError]:
     return errors
 
 
-def _validate_owners(owners: list[Object]) -> list[FieldError]:
-    errors: list[FieldError] = []
+def _validate_owners(owners: list[Object]) -> list[FieldViolation]:
+    errors: list[FieldViolation] = []
     controller = ""
     for index, owner in enumerate(owners):
         path = f"metadata.ownerReferences[{index}]"

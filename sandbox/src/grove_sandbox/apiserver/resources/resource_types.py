@@ -9,13 +9,13 @@ from grove_sandbox.apiserver.errors import GroupResource
 
 if TYPE_CHECKING:
     from grove_sandbox.apiserver.resources.strategy import Strategy
-    from grove_sandbox.apiserver.responses.kubectl_table import Column
+    from grove_sandbox.apiserver.responses.kubectl_table import TableColumn
 
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScalePaths:
     """Where a kind keeps what its scale subresource shows. Paths are dotted, as `.spec.replicas`."""
 
     spec_replicas: str
@@ -32,7 +32,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, eq=False)
-class ResourceType:
+class ServedResource:
     """One resource in one served version."""
 
     group: str
@@ -46,8 +46,8 @@ class ResourceType:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     status: bool = False  # has a status subresource
-    scale: Scale | None = None
-    columns: "tuple[Column, ...]" = ()
+    scale: ScalePaths | None = None
+    columns: "tuple[TableColumn, ...]" = ()
     custom: bool = False
     conversion: Conversion | None = None
     stored_as: GroupResource | None = None
@@ -76,16 +76,16 @@ class ResourceType:
         return self.list_kind or f"{self.kind}List"
 
 
-class Registry:
+class ResourceRegistry:
     """Which resources exist just now; custom resources come and go with their definitions."""
 
     def __init__(self) -> None:
-        self._types: dict[tuple[str, str, str], ResourceType] = {}
-        self._kinds: dict[tuple[str, str], ResourceType] = {}
-        self._stored: dict[GroupResource, ResourceType] = {}
+        self._types: dict[tuple[str, str, str], ServedResource] = {}
+        self._kinds: dict[tuple[str, str], ServedResource] = {}
+        self._stored: dict[GroupResource, ServedResource] = {}
         self.revision = 0  # changes whenever discovery would answer differently
 
-    def add(self, resource_type: ResourceType) -> None:
+    def add(self, resource_type: ServedResource) -> None:
         self._types[resource_type.group, resource_type.version, resource_type.plural] = resource_type
         self._index()
 
@@ -94,16 +94,16 @@ class Registry:
             del self._types[key]
         self._index()
 
-    def get(self, group: str, version: str, plural: str) -> ResourceType | None:
+    def get(self, group: str, version: str, plural: str) -> ServedResource | None:
         return self._types.get((group, version, plural))
 
-    def __iter__(self) -> Iterator[ResourceType]:
+    def __iter__(self) -> Iterator[ServedResource]:
         return iter(self._types.values())
 
-    def by_kind(self, api_version: str, kind: str) -> ResourceType | None:
+    def by_kind(self, api_version: str, kind: str) -> ServedResource | None:
         return self._kinds.get((api_version, kind))
 
-    def served(self, storage: GroupResource) -> ResourceType | None:
+    def served(self, storage: GroupResource) -> ServedResource | None:
         """Any served version of a stored resource."""
         return self._stored.get(storage)
 

@@ -8,14 +8,14 @@ but no value it shares with a stored object.
 
 from typing import TYPE_CHECKING, Any
 
-from grove_sandbox.apiserver.errors import FieldError, bad_request
+from grove_sandbox.apiserver.errors import FieldViolation, bad_request
 from grove_sandbox.apiserver.resources import metadata, names
 from grove_sandbox.apiserver.schema.definitions import Definitions
 from grove_sandbox.apiserver.schema.shapes import MismatchError, Shape
 from grove_sandbox.apiserver.storage import Object
 
 if TYPE_CHECKING:
-    from grove_sandbox.apiserver.state import Call
+    from grove_sandbox.apiserver.state import ApiCall
 
 _STATUS_RESETS = (
     "annotations", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation", "labels",
@@ -34,7 +34,7 @@ class Strategy:
         self.shape = shape
         self.name_rule = name_rule
 
-    def decode(self, obj: Object, call: "Call", old: Object | None = None) -> tuple[Object, list[str]]:
+    def decode(self, obj: Object, call: "ApiCall", old: Object | None = None) -> tuple[Object, list[str]]:
         """The object with its defaults and without unknown fields, whose paths come second.
 
         Parts it shares with `old`, a decoded object, need no second look.
@@ -50,24 +50,24 @@ class Strategy:
         """The schema of a kind that has none among the definitions."""
         return {"type": "object"}
 
-    def prepare_create(self, obj: Object, call: "Call") -> None:
+    def prepare_create(self, obj: Object, call: "ApiCall") -> None:
         if call.type.status:
             obj["status"] = self.first_status(obj, call)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
 
-    def first_status(self, obj: Object, call: "Call") -> Object:
+    def first_status(self, obj: Object, call: "ApiCall") -> Object:
         return {}
 
-    def validate_create(self, obj: Object, call: "Call") -> list[FieldError]:
+    def validate_create(self, obj: Object, call: "ApiCall") -> list[FieldViolation]:
         errors = metadata.validate(obj["metadata"], self.name_rule, namespaced=call.type.namespaced)
         return errors + self.validate(obj, call)
 
-    def validate(self, obj: Object, call: "Call") -> list[FieldError]:
+    def validate(self, obj: Object, call: "ApiCall") -> list[FieldViolation]:
         """Rules that hold for a new object and for a changed one alike."""
         return []
 
-    def prepare_update(self, new: Object, old: Object, call: "Call") -> None:
+    def prepare_update(self, new: Object, old: Object, call: "ApiCall") -> None:
         if call.type.status:
             keep(new, old, "status")
         if self.has_generation and self.differs(new, old):
@@ -77,10 +77,10 @@ class Strategy:
         """Whether the change is one its controller must act upon."""
         return bool(new.get("spec") != old.get("spec"))
 
-    def validate_update(self, new: Object, old: Object, call: "Call") -> list[FieldError]:
+    def validate_update(self, new: Object, old: Object, call: "ApiCall") -> list[FieldViolation]:
         return metadata.validate_update(new, old) + self.validate(new, call)
 
-    def prepare_status(self, new: Object, old: Object, call: "Call") -> None:
+    def prepare_status(self, new: Object, old: Object, call: "ApiCall") -> None:
         """A write to the status subresource: nothing but status may change."""
         for field in old.keys() | new.keys():
             if field not in ("status", "metadata", "kind", "apiVersion"):
@@ -88,14 +88,14 @@ class Strategy:
         for field in _STATUS_RESETS:
             keep(new["metadata"], old["metadata"], field)
 
-    def validate_status(self, new: Object, old: Object, call: "Call") -> list[FieldError]:
+    def validate_status(self, new: Object, old: Object, call: "ApiCall") -> list[FieldViolation]:
         return metadata.validate_update(new, old)
 
     def grace_period(self, obj: Object, requested: int | None) -> int | None:
         """Seconds between the wish to delete and the deletion; None where deletion is at once."""
         return None
 
-    def check_delete(self, name: str, call: "Call") -> None:
+    def check_delete(self, name: str, call: "ApiCall") -> None:
         """Raise a refusal if this object must stay."""
 
     def held(self, obj: Object) -> bool:
@@ -114,6 +114,6 @@ def keep(new: Object, old: Object, field: str) -> None:
         new.pop(field, None)
 
 
-def undecodable(call: "Call", why: str) -> Exception:
+def undecodable(call: "ApiCall", why: str) -> Exception:
     kind, version = call.type.kind, call.type.version
     return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')

@@ -9,17 +9,17 @@ from grove.runtime.client.transport import Response
 
 from grove_sandbox.apiserver.errors import JSON_HEADERS, not_acceptable
 from grove_sandbox.apiserver.responses.kubectl_table import partial, table
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
 
 Form = Literal["object", "table", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseEncoder:
     """How to encode objects for one request. Plain objects reuse the bytes they were stored with."""
 
-    call: Call
+    call: ApiCall
     form: Form
     include: str
 
@@ -89,12 +89,12 @@ class Answer:
         )
 
 
-def negotiate(call: Call) -> Answer:
+def negotiate(call: ApiCall) -> ResponseEncoder:
     """The first form in Accept that this server speaks."""
     include = call.query.get("includeObject") or "Metadata"
     accept = call.headers.get("accept", "")
     if not accept or accept == "application/json":
-        return Answer(call, "object", include)
+        return ResponseEncoder(call, "object", include)
     for wish in accept.split(","):
         media, *parameters = [part.strip() for part in wish.split(";")]
         settings = dict(parameter.partition("=")[::2] for parameter in parameters)
@@ -102,15 +102,15 @@ def negotiate(call: Call) -> Answer:
             continue
         match settings.get("as"):
             case None:
-                return Answer(call, "object", include)
+                return ResponseEncoder(call, "object", include)
             case "Table" if settings.get("v", "v1") == "v1":
-                return Answer(call, "table", include)
+                return ResponseEncoder(call, "table", include)
             case "PartialObjectMetadata" | "PartialObjectMetadataList" if settings.get("v", "v1") == "v1":
-                return Answer(call, "partial", include)
+                return ResponseEncoder(call, "partial", include)
     raise not_acceptable()
 
 
-def respond(call: Call, body: bytes | Object, status: int = 200) -> Response:
+def respond(call: ApiCall, body: bytes | Object, status: int = 200) -> Response:
     headers: Mapping[str, str] = JSON_HEADERS
     if call.warnings:
         quoted = [warning.replace("\\", "\\\\").replace('"', '\\"') for warning in call.warnings]

@@ -11,7 +11,7 @@ Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     name: str
     value: Callable[[dict[str, Any], datetime], Any]
     type: str = "string"
@@ -41,13 +41,13 @@ def _age(obj: dict[str, Any], now: datetime) -> Any:
     return age(obj["metadata"].get("creationTimestamp", ""), now)
 
 
-NAME = Column("Name", _name, format="name", description="Name must be unique within a namespace.")
-AGE = Column("Age", _age, description="How long ago the object was made.")
-CREATED_AT = Column("Created At", _created, type="date", description="When the object was made.")
+NAME = TableColumn("Name", _name, format="name", description="Name must be unique within a namespace.")
+AGE = TableColumn("Age", _age, description="How long ago the object was made.")
+CREATED_AT = TableColumn("Created At", _created, type="date", description="When the object was made.")
 
 
 def table(
-    columns: tuple[Column, ...],
+    columns: tuple[TableColumn, ...],
     objects: Iterable[dict[str, Any]],
     now: datetime,
     *,
@@ -68,7 +68,9 @@ def table(
     }
 
 
-def _row(columns: tuple[Column, ...], obj: dict[str, Any], now: datetime, include: str) -> dict[str, Any]:
+def _row(
+    columns: tuple[TableColumn, ...], obj: dict[str, Any], now: datetime, include: str
+) -> dict[str, Any]:
     row: dict[str, Any] = {"cells": [column.value(obj, now) for column in columns]}
     if include == "Object":
         row["object"] = obj

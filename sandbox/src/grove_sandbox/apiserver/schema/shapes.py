@@ -41,7 +41,7 @@ class Shape:
         return value  # any JSON
 
 
-class Scalar(Shape):
+class ScalarShape(Shape):
     def __init__(self, types: tuple[type, ...], go_type: str) -> None:
         self.types, self.go_type = types, go_type
 
@@ -51,14 +51,14 @@ class Scalar(Shape):
         return value
 
 
-class Quantity(Shape):
+class QuantityShape(Shape):
     def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) not in (str, int, float):
             raise MismatchError(json_type(value), "resource.Quantity")
         return canonical(value)
 
 
-class Sequence(Shape):
+class ListShape(Shape):
     keeps_empty = False
 
     def __init__(self, item: Shape, go_type: str) -> None:
@@ -76,7 +76,7 @@ class Sequence(Shape):
         return result
 
 
-class Mapping(Shape):
+class MapShape(Shape):
     keeps_empty = False
 
     def __init__(self, item: Shape, go_type: str) -> None:
@@ -89,7 +89,7 @@ class Mapping(Shape):
         return {key: item.conform(element, unknown) for key, element in value.items()}
 
 
-class Struct(Shape):
+class StructShape(Shape):
     def __init__(self, name: str, default: Default | None) -> None:
         self.name, self.default = name, default
         self.fields: dict[str, Shape] = {}
@@ -128,7 +128,7 @@ class Struct(Shape):
         return result
 
 
-class Shapes:
+class ShapeCompiler:
     """Compiles definitions on demand; a definition that contains itself is compiled once."""
 
     def __init__(self, definitions: Definitions, defaults: dict[str, Default]) -> None:
@@ -143,9 +143,11 @@ class Shapes:
     def _compile(self, name: str, schema: Any) -> Shape:
         short = name.rpartition(".")[2]
         if short in ("Quantity", "IntOrString"):
-            shape: Shape = Quantity() if short == "Quantity" else Scalar((int, str), "intstr.IntOrString")
+            shape: Shape = (
+                QuantityShape() if short == "Quantity" else ScalarShape((int, str), "intstr.IntOrString")
+            )
         elif "properties" in schema:
-            shape = self._compiled[name] = struct = Struct(short, self._defaults.get(name))
+            shape = self._compiled[name] = struct = StructShape(short, self._defaults.get(name))
             struct.required = frozenset(schema.get("required", ()))
             struct.optional = plain_scalars(name)
             for key, property_schema in schema["properties"].items():
@@ -161,19 +163,19 @@ class Shapes:
             return self.of(name)
         kind = target.get("type")
         if kind == "array":
-            return Sequence(self._shape(target.get("items", {})), "[]" + go_name(target.get("items", {})))
+            return ListShape(self._shape(target.get("items", {})), "[]" + go_name(target.get("items", {})))
         if kind == "object" and "additionalProperties" in target:
             inner = target["additionalProperties"]
-            return Mapping(self._shape(inner), "map[string]" + go_name(inner))
+            return MapShape(self._shape(inner), "map[string]" + go_name(inner))
         return _SCALARS.get((kind, target.get("format")), _SCALARS.get((kind, None), Shape()))
 
 
 _SCALARS: dict[tuple[Any, Any], Shape] = {
-    ("string", None): Scalar((str,), "string"),
-    ("boolean", None): Scalar((bool,), "bool"),
-    ("integer", None): Scalar((int,), "int64"),
-    ("integer", "int32"): Scalar((int,), "int32"),
-    ("number", None): Scalar((int, float), "float64"),
+    ("string", None): ScalarShape((str,), "string"),
+    ("boolean", None): ScalarShape((bool,), "bool"),
+    ("integer", None): ScalarShape((int,), "int64"),
+    ("integer", "int32"): ScalarShape((int,), "int32"),
+    ("number", None): ScalarShape((int, float), "float64"),
 }
 _JSON_TYPES = {str: "string", bool: "bool", int: "number", float: "number", list: "array", dict: "object"}
 

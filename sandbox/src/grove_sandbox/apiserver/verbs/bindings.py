@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from grove_sandbox.apiserver.errors import ApiError, GroupResource, conflict, not_found
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.errors import GroupResource, StatusError, conflict, not_found
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 
-def bind(call: Call, binding: Object) -> Object:
+def bind(call: ApiCall, binding: Object) -> Object:
     """The pod with its node, or a refusal; `binding` is what a scheduler posts to pods/binding."""
     stored = call.table.get((call.namespace, call.name))
     if stored is None:
@@ -15,7 +15,7 @@ def bind(call: Call, binding: Object) -> Object:
     wanted, current = binding.get("metadata") or {}, stored.obj["metadata"]
     target = binding.get("target") or {}
     if not target.get("name"):
-        raise ApiError(500, "", "target.name: Required value")
+        raise StatusError(500, "", "target.name: Required value")
     pod, spec = stored.obj, stored.obj["spec"]
     problem = ""
     if wanted.get("uid") and wanted["uid"] != current["uid"]:

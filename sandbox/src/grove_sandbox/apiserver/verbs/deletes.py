@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from grove_sandbox.apiserver import admission
-from grove_sandbox.apiserver.admission import Attempt
+from grove_sandbox.apiserver.admission import AdmissionAttempt
 from grove_sandbox.apiserver.errors import (
     GroupResource,
     bad_request,
@@ -18,7 +18,7 @@ from grove_sandbox.apiserver.errors import (
 from grove_sandbox.apiserver.requests import bodies
 from grove_sandbox.apiserver.resources import timestamps
 from grove_sandbox.apiserver.resources.metadata import FOREGROUND, ORPHAN
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
 from grove_sandbox.apiserver.verbs.selectors import matcher
 
@@ -41,7 +41,7 @@ class Deleted:
     last: Stored
 
 
-async def delete(call: Call) -> tuple[Object | Stored, int]:
+async def delete(call: ApiCall) -> tuple[Object | Stored, int]:
     """What the client reads: the object where it lives on or its kind says so, else a Status."""
     options = read_options(call)
     key = (call.namespace, call.name)
@@ -63,7 +63,7 @@ async def delete(call: Call) -> tuple[Object | Stored, int]:
     return {**body, "details": {k: v for k, v in details.items() if v}}, status
 
 
-async def delete_collection(call: Call) -> list[Stored]:
+async def delete_collection(call: ApiCall) -> list[Stored]:
     options = read_options(call)
     matches = matcher(call.type, call.query)
     chosen = [s for s in call.table.scan(call.scope) if matches is None or matches(s)]
@@ -74,14 +74,14 @@ async def delete_collection(call: Call) -> list[Stored]:
     return chosen
 
 
-async def _ask_webhooks(call: Call, stored: Stored) -> None:
+async def _ask_webhooks(call: ApiCall, stored: Stored) -> None:
     if admission.is_watched(call):
-        attempt = Attempt(call, "DELETE", stored.key[1], None, stored.obj)
+        attempt = AdmissionAttempt(call, "DELETE", stored.key[1], None, stored.obj)
         await admission.mutate(attempt)
         await admission.validate(attempt)
 
 
-def remove(call: Call, stored: Stored, options: Options) -> Stored | Deleted:
+def remove(call: ApiCall, stored: Stored, options: Options) -> Stored | Deleted:
     """Delete or mark for deletion; the last state of what is gone, or the new state of what stays."""
     call.type.strategy.check_delete(stored.key[1], call)
     _check_preconditions(call, stored, options)
@@ -125,7 +125,7 @@ def remove(call: Call, stored: Stored, options: Options) -> Stored | Deleted:
     return call.state.store.put(call.table, stored.key, new)
 
 
-def _end(call: Call, stored: Stored, last: Object) -> Deleted:
+def _end(call: ApiCall, stored: Stored, last: Object) -> Deleted:
     """Delete now. A kind with a grace period is first seen with a period of zero, as by a real server."""
     if call.dry_run:
         return Deleted(Stored(stored.key, last, stored.version))
@@ -136,7 +136,7 @@ def _end(call: Call, stored: Stored, last: Object) -> Deleted:
     return Deleted(stored)
 
 
-def read_options(call: Call) -> Options:
+def read_options(call: ApiCall) -> Options:
     options = Options()
     body: dict[str, Any] = bodies.parse(call) if call.body.strip() else {}
     if not isinstance(body, dict):
@@ -171,7 +171,7 @@ def read_options(call: Call) -> Options:
     return options
 
 
-def _check_preconditions(call: Call, stored: Stored, options: Options) -> None:
+def _check_preconditions(call: ApiCall, stored: Stored, options: Options) -> None:
     meta = stored.obj["metadata"]
     resource = GroupResource(call.type.group, call.type.kind)
     if options.uid is not None and options.uid != meta["uid"]:

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from grove_sandbox.apiserver.errors import (
-    ApiError,
-    FieldError,
+    FieldViolation,
+    StatusError,
     bad_request,
     expired,
     forbidden_field,
     invalid_object,
     not_found,
 )
-from grove_sandbox.apiserver.responses.encoding import Answer
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.responses.encoding import ResponseEncoder
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Key, Stored
 from grove_sandbox.apiserver.verbs.selectors import matcher
 
@@ -29,14 +29,14 @@ EXPIRED_CONTINUE = (
 LATEST = -1  # in a token: go on with whatever is there now
 
 
-def get(call: Call) -> Stored:
+def get(call: ApiCall) -> Stored:
     stored = call.table.get((call.namespace, call.name))
     if stored is None:
         raise not_found(call.type.resource, call.name)
     return stored
 
 
-def list_objects(call: Call, answer: Answer) -> bytes:
+def list_objects(call: ApiCall, answer: ResponseEncoder) -> bytes:
     query, table, store = call.query, call.table, call.state.store
     matches = matcher(call.type, query)
     version, after = _moment(call)
@@ -66,7 +66,7 @@ def list_objects(call: Call, answer: Answer) -> bytes:
     return answer.many(page, metadata)
 
 
-def _moment(call: Call) -> tuple[int, Key | None]:
+def _moment(call: ApiCall) -> tuple[int, Key | None]:
     """The version to show, and the key after which a continued list goes on."""
     query, store = call.query, call.state.store
     if "sendInitialEvents" in query:
@@ -101,13 +101,13 @@ def _moment(call: Call) -> tuple[int, Key | None]:
     return store.version, None
 
 
-def too_large(wanted: int, current: int) -> ApiError:
+def too_large(wanted: int, current: int) -> StatusError:
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
     }
     message = f"Timeout: Too large resource version: {wanted}, current: {current}"
-    return ApiError(504, "Timeout", message, details, {"retry-after": "1"})
+    return StatusError(504, "Timeout", message, details, {"retry-after": "1"})
 
 
 def _number(query: Mapping[str, str], field: str) -> int:
@@ -123,10 +123,10 @@ def version_number(text: str) -> int:
         return int(text or 0)
     except ValueError:
         why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise ApiError(500, "", why) from None
+        raise StatusError(500, "", why) from None
 
 
-def refusal(*errors: FieldError) -> ApiError:
+def refusal(*errors: FieldViolation) -> StatusError:
     return invalid_object("meta.k8s.io", "ListOptions", "", errors)
 
 

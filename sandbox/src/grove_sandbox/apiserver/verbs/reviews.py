@@ -3,19 +3,19 @@
 from grove.runtime.client.transport import Response
 
 from grove_sandbox.apiserver.errors import method_not_allowed
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy
 from grove_sandbox.apiserver.responses.encoding import respond
 from grove_sandbox.apiserver.schema.shapes import Shape
-from grove_sandbox.apiserver.state import USER, Call
+from grove_sandbox.apiserver.state import USER, ApiCall
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs.writes import read_body
 
 _ALL = ["*"]
 
 
-def _review(group: str, kind: str, *, namespaced: bool = False) -> ResourceType:
-    return ResourceType(
+def _review(group: str, kind: str, *, namespaced: bool = False) -> ServedResource:
+    return ServedResource(
         group=group,
         version="v1",
         kind=kind,
@@ -37,7 +37,7 @@ REVIEWS = (
 )
 
 
-def answer(call: Call, method: str) -> Response:
+def answer(call: ApiCall, method: str) -> Response:
     if method != "POST":
         raise method_not_allowed()
     review = {**read_body(call), "metadata": {}, "status": _STATUS[call.type.kind]}

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 
 _SHARED_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def read(call: Call, obj: Object) -> Object:
+def read(call: ApiCall, obj: Object) -> Object:
     paths = call.type.scale
     assert paths is not None
     meta = obj["metadata"]

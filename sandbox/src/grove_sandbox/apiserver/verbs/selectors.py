@@ -6,7 +6,7 @@ from typing import Any
 
 from grove_sandbox.apiserver.errors import bad_request
 from grove_sandbox.apiserver.resources import names
-from grove_sandbox.apiserver.resources.resource_types import ResourceType
+from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.storage import Stored
 
 Matcher = Callable[[Stored], bool]
@@ -17,7 +17,7 @@ _COMPARE = re.compile(r"\s*([^\s!=<>,()]+)\s*(==|=|!=|>|<)\s*([^\s=,()]*)\s*")
 _EXISTS = re.compile(r"\s*(!?)\s*([^\s!=<>,()]+)\s*")
 
 
-def matcher(resource_type: ResourceType, query: Mapping[str, str]) -> Matcher | None:
+def matcher(resource_type: ServedResource, query: Mapping[str, str]) -> Matcher | None:
     """Both selectors of a request; None when everything matches."""
     labels = parse_labels(query.get("labelSelector", ""))
     fields = _parse_fields(resource_type, query.get("fieldSelector", ""))
@@ -113,11 +113,11 @@ def _value(value: str) -> None:
         raise bad_request(f'values[0]: Invalid value: "{value}": {"; ".join(problems)}')
 
 
-def _parse_fields(resource_type: ResourceType, text: str) -> list[Matcher]:
+def _parse_fields(resource_type: ServedResource, text: str) -> list[Matcher]:
     return [_field_test(resource_type, term) for term in text.split(",") if term]
 
 
-def _field_test(resource_type: ResourceType, term: str) -> Matcher:
+def _field_test(resource_type: ServedResource, term: str) -> Matcher:
     match = re.fullmatch(r"([^!=]+)(!=|==|=)(.*)", term)
     if not match:
         raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")

@@ -6,7 +6,7 @@ from grove.runtime.client.transport import Response
 from grove_sandbox.apiserver.errors import bad_request, method_not_allowed, no_such_path, not_implemented
 from grove_sandbox.apiserver.patching.patches import patcher
 from grove_sandbox.apiserver.responses.encoding import respond
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs import deletes, reads, scale, writes
 from grove_sandbox.apiserver.verbs.bindings import bind
@@ -15,7 +15,7 @@ SUCCESS: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 _STREAMING = ("log", "exec", "attach", "portforward", "proxy", "ephemeralcontainers", "resize")
 
 
-async def answer(call: Call, method: str) -> Response:
+async def answer(call: ApiCall, method: str) -> Response:
     kind, sub = (call.type.group, call.type.plural), call.subresource
     if sub == "scale" and call.type.scale:
         return await _scale(call, method)
@@ -33,7 +33,7 @@ async def answer(call: Call, method: str) -> Response:
     raise no_such_path()
 
 
-async def _scale(call: Call, method: str) -> Response:
+async def _scale(call: ApiCall, method: str) -> Response:
     if method == "GET":
         return respond(call, scale.read(call, reads.get(call).obj))
     if method == "PUT":
@@ -43,7 +43,7 @@ async def _scale(call: Call, method: str) -> Response:
     raise method_not_allowed()
 
 
-async def _bind(call: Call) -> Response:
+async def _bind(call: ApiCall) -> Response:
     binding = writes.read_body(call, kind="Binding")
     if (binding.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -53,7 +53,7 @@ async def _bind(call: Call) -> Response:
     return respond(call, {**SUCCESS, "code": 201}, 201)
 
 
-async def _evict(call: Call) -> Response:
+async def _evict(call: ApiCall) -> Response:
     eviction = writes.read_body(call, kind="Eviction")
     if (eviction.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Eviction object")
@@ -78,7 +78,7 @@ async def _evict(call: Call) -> Response:
     return respond(call, {**SUCCESS, "code": 201}, 201)
 
 
-def _finalize(call: Call) -> Response:
+def _finalize(call: ApiCall) -> Response:
     body, stored = writes.read_body(call), reads.get(call)
     new = {**stored.obj, "metadata": dict(stored.obj["metadata"]), "spec": body.get("spec") or {}}
     saved = writes.save(call, new, stored)

@@ -11,13 +11,13 @@ import orjson
 
 from grove_sandbox.apiserver.errors import (
     JSON_HEADERS,
-    ApiError,
+    StatusError,
     expired,
     forbidden_field,
 )
-from grove_sandbox.apiserver.responses.encoding import Answer
-from grove_sandbox.apiserver.state import Call
-from grove_sandbox.apiserver.storage import Change, Stored
+from grove_sandbox.apiserver.responses.encoding import ResponseEncoder
+from grove_sandbox.apiserver.state import ApiCall
+from grove_sandbox.apiserver.storage import Stored, StoredChange
 from grove_sandbox.apiserver.verbs.reads import refusal, too_large, version_number
 from grove_sandbox.apiserver.verbs.selectors import Matcher, matcher
 
@@ -29,7 +29,7 @@ DEFAULT_TIMEOUT = 2700.0  # seconds; a real server picks one between 30 and 60 m
 class WatchStream:
     """Implements `grove.runtime.client.transport.Stream`."""
 
-    def __init__(self, call: Call, answer: Answer) -> None:
+    def __init__(self, call: ApiCall, answer: ResponseEncoder) -> None:
         self.status = 200
         self.headers: Mapping[str, str] = JSON_HEADERS
         self._call, self._answer = call, answer
@@ -44,7 +44,7 @@ class WatchStream:
         self._position = self._table.end if self._initial else self._table.position_after(version)
         self._snapshot = list(self._table.scan(call.scope)) if self._initial else []
         self._snapshot_version = current
-        self._error: ApiError | None = None
+        self._error: StatusError | None = None
         if not self._initial and version < self._table.compacted:
             self._error = expired(f"too old resource version: {version} ({self._table.compacted})")
 
@@ -124,7 +124,7 @@ class WatchStream:
         return self._answer.event(kind, stored, headers=headers)
 
 
-def _seen(change: Change, matches: Matcher) -> tuple[str, Stored] | None:
+def _seen(change: StoredChange, matches: Matcher) -> tuple[str, Stored] | None:
     """A change as seen through a selector: an object can come into view and leave it."""
     before = change.before is not None and matches(change.before)
     now = change.type != "DELETED" and matches(change.now)
@@ -140,7 +140,7 @@ def _seen(change: Change, matches: Matcher) -> tuple[str, Stored] | None:
     return "DELETED", Stored(change.key, {**last, "metadata": meta}, change.version)
 
 
-def _start(call: Call) -> tuple[int, str]:
+def _start(call: ApiCall) -> tuple[int, str]:
     """From which version on, and whether the present state comes first ("", "plain" or "bookmarked")."""
     query = call.query
     initial, match = query.get("sendInitialEvents"), query.get("resourceVersionMatch", "")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from grove_sandbox.apiserver import admission
-from grove_sandbox.apiserver.admission import Attempt
+from grove_sandbox.apiserver.admission import AdmissionAttempt
 from grove_sandbox.apiserver.errors import (
     STALE,
-    ApiError,
+    StatusError,
     already_exists,
     bad_request,
     conflict,
@@ -23,7 +23,7 @@ from grove_sandbox.apiserver.requests import bodies
 from grove_sandbox.apiserver.requests.duplicate_fields import duplicate_fields
 from grove_sandbox.apiserver.resources import metadata
 from grove_sandbox.apiserver.resources.strategy import keep, undecodable
-from grove_sandbox.apiserver.state import Call
+from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
 from grove_sandbox.apiserver.verbs import scale
 
@@ -31,16 +31,16 @@ Change = Callable[[Object], Object]  # the served form of a stored object in, th
 GENERATED_NAME_ATTEMPTS = 8
 
 
-async def create(call: Call) -> tuple[Stored, int]:
+async def create(call: ApiCall) -> tuple[Stored, int]:
     return await create_object(call, read_body(call))
 
 
-async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
+async def create_object(call: ApiCall, body: Object) -> tuple[Stored, int]:
     obj = decode(call, body)
     if call.name and (obj.get("metadata") or {}).get("name") not in (None, "", call.name):
         raise bad_request(_names_differ(obj["metadata"]["name"], call.name))
     if (obj.get("metadata") or {}).get("resourceVersion"):
-        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     generated = bool((obj.get("metadata") or {}).get("generateName")) and not obj["metadata"].get("name")
     for attempt in range(GENERATED_NAME_ATTEMPTS):
         fresh = dict(obj)
@@ -49,13 +49,13 @@ async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
         check_namespace(call, name)
         watched = admission.is_watched(call)
         if watched:
-            changed = await admission.mutate(Attempt(call, "CREATE", name, fresh, None))
+            changed = await admission.mutate(AdmissionAttempt(call, "CREATE", name, fresh, None))
             fresh = redecode(call, changed, fresh)
         strategy = call.type.strategy
         strategy.prepare_create(fresh, call)
         refuse(call, name, strategy.validate_create(fresh, call))
         if watched:
-            await admission.validate(Attempt(call, "CREATE", name, fresh, None))
+            await admission.validate(AdmissionAttempt(call, "CREATE", name, fresh, None))
         key = (fresh["metadata"].get("namespace", ""), name)
         taken = call.table.get(key)
         if taken is None:
@@ -66,7 +66,7 @@ async def create_object(call: Call, body: Object) -> tuple[Stored, int]:
     raise already_exists(call.type.resource, name, deleting=deleting)
 
 
-async def update(call: Call) -> tuple[Stored, int]:
+async def update(call: ApiCall) -> tuple[Stored, int]:
     body = read_body(call)
     stored = call.table.get((call.namespace, call.name))
     if stored is None and call.type.strategy.creates_on_update and not call.subresource:
@@ -87,7 +87,7 @@ async def update(call: Call) -> tuple[Stored, int]:
     return await change(call, lambda _: body)
 
 
-async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[Stored, int]:
+async def change(call: ApiCall, wanted: Change, *, tracked: bool = True) -> tuple[Stored, int]:
     """Replace the stored object by `wanted` of it, again if it changed meanwhile and nobody named a version.
 
     `tracked` is false for server-side apply, which settles the ownership of fields itself.
@@ -110,7 +110,7 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
         metadata.match_namespace(meta, call)
         watched = admission.is_watched(call)
         if watched:
-            changed = await admission.mutate(Attempt(call, "UPDATE", call.name, new, old))
+            changed = await admission.mutate(AdmissionAttempt(call, "UPDATE", call.name, new, old))
             new = redecode(call, changed, new)
         metadata.carry_over(new, old)
         if call.subresource == "status":
@@ -121,7 +121,7 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
             errors = strategy.validate_update(new, old, call)
         refuse(call, call.name, errors)
         if watched:
-            await admission.validate(Attempt(call, "UPDATE", call.name, new, old))
+            await admission.validate(AdmissionAttempt(call, "UPDATE", call.name, new, old))
         if tracked and "managedFields" in old["metadata"]:
             keep(new["metadata"], old["metadata"], "managedFields")
             managed_fields.track_update(
@@ -131,12 +131,12 @@ async def change(call: Call, wanted: Change, *, tracked: bool = True) -> tuple[S
             return save(call, new, stored), 200
 
 
-async def update_scale(call: Call) -> tuple[Object, int]:
+async def update_scale(call: ApiCall) -> tuple[Object, int]:
     body = read_body(call, kind="Scale")
     return await change_scale(call, lambda _: body)
 
 
-async def change_scale(call: Call, wanted: Change) -> tuple[Object, int]:
+async def change_scale(call: ApiCall, wanted: Change) -> tuple[Object, int]:
     """`wanted` maps the Scale object; its `spec.replicas` is then written where the kind keeps it."""
     paths = call.type.scale
     assert paths is not None
@@ -158,7 +158,7 @@ async def change_scale(call: Call, wanted: Change) -> tuple[Object, int]:
     return scale.read(call, stored.obj), status
 
 
-def save(call: Call, obj: Object, before: Stored | None) -> Stored:
+def save(call: ApiCall, obj: Object, before: Stored | None) -> Stored:
     """Store what all rules have accepted; an update that changes nothing writes nothing."""
     content = {field: value for field, value in obj.items() if field not in ("kind", "apiVersion")}
     meta = content["metadata"]
@@ -177,7 +177,7 @@ def save(call: Call, obj: Object, before: Stored | None) -> Stored:
     return store.put(call.table, key, content)
 
 
-def _is_over(call: Call, content: Object) -> bool:
+def _is_over(call: ApiCall, content: Object) -> bool:
     """Whether nothing keeps an object any more that is marked for deletion."""
     meta = content["metadata"]
     if not meta.get("deletionTimestamp") or meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
@@ -185,7 +185,7 @@ def _is_over(call: Call, content: Object) -> bool:
     return not call.type.strategy.held(content)
 
 
-def read_body(call: Call, kind: str = "") -> Object:
+def read_body(call: ApiCall, kind: str = "") -> Object:
     """The body as a JSON object of the kind this path serves."""
     body = bodies.parse(call)
     if not isinstance(body, dict):
@@ -199,7 +199,7 @@ def read_body(call: Call, kind: str = "") -> Object:
     return body
 
 
-def _check_kind(call: Call, body: Object) -> None:
+def _check_kind(call: ApiCall, body: Object) -> None:
     expected, version = call.type.kind, call.type.api_version
     kind, given = body.get("kind"), body.get("apiVersion")
     if call.type.custom and (not kind or not given):
@@ -220,7 +220,7 @@ def _check_kind(call: Call, body: Object) -> None:
         raise bad_request(f'{kind} in version "{call.type.version}" cannot be handled as a {expected}')
 
 
-def _refuse_duplicates(call: Call) -> None:
+def _refuse_duplicates(call: ApiCall) -> None:
     """JSON with a field twice decodes to the last one; strict validation wants to know."""
     found = duplicate_fields(call.body)
     if found:
@@ -229,7 +229,7 @@ def _refuse_duplicates(call: Call) -> None:
         )
 
 
-def decode(call: Call, body: Object, old: Object | None = None) -> Object:
+def decode(call: ApiCall, body: Object, old: Object | None = None) -> Object:
     """Unknown fields are dropped, and refused or warned about as the request asks."""
     body.setdefault("kind", call.type.kind)
     body.setdefault("apiVersion", call.type.api_version)
@@ -246,7 +246,7 @@ def decode(call: Call, body: Object, old: Object | None = None) -> Object:
     return obj
 
 
-def redecode(call: Call, changed: Object | None, before: Object) -> Object:
+def redecode(call: ApiCall, changed: Object | None, before: Object) -> Object:
     """What webhooks made of an object, with defaults and without unknown fields again."""
     if changed is None or changed is before:
         return before
@@ -255,23 +255,23 @@ def redecode(call: Call, changed: Object | None, before: Object) -> Object:
     return obj
 
 
-def served(call: Call, stored: Stored) -> Object:
+def served(call: ApiCall, stored: Stored) -> Object:
     obj = call.type.conversion.to_served(stored.obj) if call.type.conversion else stored.obj
     return call.typed(obj)
 
 
-def refuse(call: Call, name: str, errors: list[Any]) -> None:
+def refuse(call: ApiCall, name: str, errors: list[Any]) -> None:
     if errors:
         raise invalid_object(call.type.group, call.type.kind, name, errors)
 
 
-def check_namespace(call: Call, name: str) -> None:
+def check_namespace(call: ApiCall, name: str) -> None:
     """Content needs a namespace that exists and is not on its way out."""
     if not call.type.namespaced:
         return
     found = call.state.find("", "v1", "namespaces", call.namespace)
     if found is None:
-        raise ApiError(
+        raise StatusError(
             404,
             "NotFound",
             f'namespaces "{call.namespace}" not found',
@@ -284,7 +284,7 @@ def check_namespace(call: Call, name: str) -> None:
             "message": f"namespace {call.namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise ApiError(
+        raise StatusError(
             403,
             "Forbidden",
             f'{resource} "{name}" is forbidden: unable to create new content in namespace {call.namespace} '

@@ -26,7 +26,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from grove_sandbox.cluster import Cluster
+from grove_sandbox.cluster import EmbeddedCluster
 from grove_sandbox.commands.sandbox import write_kubeconfig
 from grove_sandbox.http import serve
 
@@ -50,7 +50,7 @@ _UNLIMITED = {kind: {"limit": -1, "quota": -1} for kind in ("cpu", "memory", "gp
 
 
 @dataclass(frozen=True)
-class Scheduler:
+class DemoScheduler:
     """A simulated scheduler, the name that pods ask for it by, and the objects that it needs to be there."""
 
     simulated: str
@@ -64,13 +64,13 @@ def _kai_queue(name: str, **spec: Any) -> tuple[str, dict[str, Any]]:
 
 
 SCHEDULERS = {
-    "default": Scheduler("kube-1.37", "default-scheduler"),
-    "kai": Scheduler(
+    "default": DemoScheduler("kube-1.37", "default-scheduler"),
+    "kai": DemoScheduler(
         "kai", "kai-scheduler", (_kai_queue("all"), _kai_queue("default-queue", parentQueue="all"))
     ),
-    "koordinator": Scheduler("koordinator", "koord-scheduler"),
-    "volcano": Scheduler("volcano", "volcano"),
-    "yunikorn": Scheduler("yunikorn", "yunikorn"),
+    "koordinator": DemoScheduler("koordinator", "koord-scheduler"),
+    "volcano": DemoScheduler("volcano", "volcano"),
+    "yunikorn": DemoScheduler("yunikorn", "yunikorn"),
 }
 
 
@@ -79,7 +79,9 @@ class StepFailedError(Exception):
 
 
 class Demonstration:
-    def __init__(self, cluster: Cluster, operator: Operator, console: Console, scheduler: str) -> None:
+    def __init__(
+        self, cluster: EmbeddedCluster, operator: Operator, console: Console, scheduler: str
+    ) -> None:
         self.scheduler = scheduler
         self.cluster = cluster
         self.informers = operator.informers
@@ -198,7 +200,7 @@ async def play(scheduler: str, *, keep: bool = False, svg: Path | None = None) -
     console = Console(record=svg is not None, width=118 if svg else None)
     chosen = SCHEDULERS[scheduler]
     async with (
-        Cluster(nodes=6, now=utc_now, schedulers=[chosen.simulated]) as cluster,
+        EmbeddedCluster(nodes=6, now=utc_now, schedulers=[chosen.simulated]) as cluster,
         operating(cluster) as operator,
     ):
         for path, needed in chosen.needs:
@@ -269,7 +271,7 @@ async def _act(shown: Demonstration) -> None:
 
 
 @asynccontextmanager
-async def operating(cluster: Cluster) -> AsyncIterator[Operator]:
+async def operating(cluster: EmbeddedCluster) -> AsyncIterator[Operator]:
     """An operator on the cluster, with Grove's kinds installed."""
     for crd in all_crds():
         await cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)

@@ -8,9 +8,9 @@ from grove_sandbox.schedulers.amounts import Amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang
 from grove_sandbox.schedulers.kai.queues import Queues
 from grove_sandbox.schedulers.kai.subgroups import Subgroup, everything, path_to, subgroup_tree
-from grove_sandbox.schedulers.objects import Json, Pod, Thing
-from grove_sandbox.schedulers.policy import Note, Round, StatusWrite, View
-from grove_sandbox.schedulers.snapshot import Cluster, label_domains
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
+from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View
+from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 SUBGROUP = "kai.scheduler/subgroup-name"
@@ -20,17 +20,17 @@ _DEFAULT_PRIORITY = 50
 _NON_PREEMPTIBLE_FROM = 100
 
 
-class Job:
+class KaiJob:
     """Of one scheduling round."""
 
-    def __init__(self, group: Thing, view: View) -> None:
+    def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group
         self.view = view
-        self.strays: list[Pod] = []
+        self.strays: list[SchedulerPod] = []
         self.tree = subgroup_tree(group)
         self._leaves = {leaf.name: leaf for leaf in self.tree.leaves()}
 
-    def add(self, pod: Pod) -> None:
+    def add(self, pod: SchedulerPod) -> None:
         leaf = self._leaves.get(pod.metadata.labels.get(SUBGROUP, "default"))
         if leaf is None:
             self.strays.append(pod)
@@ -58,24 +58,24 @@ class Job:
     def order(self) -> tuple[int, str, str]:
         return (-self.priority, self.group.metadata.creation_timestamp or "", self.group.name)
 
-    def members(self) -> list[Pod]:
+    def members(self) -> list[SchedulerPod]:
         return [pod for leaf in self._leaves.values() for pod in leaf.pods]
 
-    def pending(self) -> list[Pod]:
+    def pending(self) -> list[SchedulerPod]:
         return self.view.waiting(self.members())
 
     def has_gated(self) -> bool:
         return any(pod.gated for pod in self.members())
 
-    def active(self, leaf: Subgroup) -> list[Pod]:
+    def active(self, leaf: Subgroup) -> list[SchedulerPod]:
         return [pod for pod in self.holding(leaf) if not pod.deleting]
 
-    def holding(self, leaf: Subgroup) -> list[Pod]:
+    def holding(self, leaf: Subgroup) -> list[SchedulerPod]:
         """Those on a node, also those that are about to leave it."""
         return [pod for pod in leaf.pods if self.view.node_of(pod)]
 
-    def allocated(self, cluster: Cluster) -> Amounts:
-        return total(cluster.need(pod) for leaf in self._leaves.values() for pod in self.holding(leaf))
+    def allocated(self, snapshot: Snapshot) -> Amounts:
+        return total(snapshot.need(pod) for leaf in self._leaves.values() for pod in self.holding(leaf))
 
     def is_ready(self, node: Subgroup) -> bool:
         if not node.children:
@@ -97,11 +97,11 @@ class Job:
         needed = len(node.children) if node.minimum is None else node.minimum
         return sum(self.is_satisfied(child) for child in node.children) >= needed
 
-    def missing(self) -> list[Pod]:
+    def missing(self) -> list[SchedulerPod]:
         """Exactly the pods that the minimum still needs."""
         return list(self._missing(self.tree))
 
-    def _missing(self, node: Subgroup) -> Iterator[Pod]:
+    def _missing(self, node: Subgroup) -> Iterator[SchedulerPod]:
         if not node.children:
             waiting = self.view.waiting(node.pods)
             yield from waiting[: max(0, (node.minimum or 0) - len(self.active(node)))]
@@ -115,7 +115,7 @@ class Job:
         ready = [child for child in node.children if self.is_satisfied(child) or self.is_ready(child)]
         return sorted(ready, key=lambda c: (not self.is_satisfied(c), c.name))[:needed]
 
-    def gang(self, node: Subgroup, cluster: Cluster, required: Sequence[Pod]) -> Gang:
+    def gang(self, node: Subgroup, snapshot: Snapshot, required: Sequence[SchedulerPod]) -> Gang:
         wanted = {pod.uid for pod in required}
         present = [self.view.node_of(pod) for leaf in node.leaves() for pod in self.active(leaf)]
         children = self.chosen(node) if node.children else []
@@ -124,15 +124,15 @@ class Job:
             len(children) if children else node.minimum or 0,
             pods=[] if children else [pod for pod in node.pods if pod.uid in wanted],
             present=len(present),
-            children=[self.gang(child, cluster, required) for child in children],
-            domains=self._domains(node.constraint, cluster, present),
+            children=[self.gang(child, snapshot, required) for child in children],
+            domains=self._domains(node.constraint, snapshot, present),
         )
 
-    def _domains(self, constraint: Json, cluster: Cluster, present: Sequence[str]) -> list[Domain] | None:
+    def _domains(self, constraint: Json, snapshot: Snapshot, present: Sequence[str]) -> list[Domain] | None:
         if not constraint.get("topology"):
             return None
         levels = self._levels(constraint["topology"]) or []
-        usable = [n for n in cluster.nodes if all(key in n.metadata.labels for key in levels)]
+        usable = [n for n in snapshot.nodes if all(key in n.metadata.labels for key in levels)]
         required = constraint.get("requiredTopologyLevel")
         preferred = constraint.get("preferredTopologyLevel")
         coarsest = levels.index(required) if required else -1
@@ -146,12 +146,14 @@ class Job:
         return [domain for domain in found if not present or domain & set(present)]
 
     def _levels(self, name: str) -> list[str] | None:
-        for topology in self.view.things.get("topologies", ()):
+        for topology in self.view.objects.get("topologies", ()):
             if topology.name == name:
                 return [level["nodeLabel"] for level in topology.spec.get("levels") or ()]
         return None
 
-    def domain_of_extras(self, pod: Pod, cluster: Cluster, placed: dict[str, str]) -> Domain | None:
+    def domain_of_extras(
+        self, pod: SchedulerPod, snapshot: Snapshot, placed: dict[str, str]
+    ) -> Domain | None:
         """Where a pod may go beside those of its subtrees that have a place, however they got it."""
         allowed: Domain | None = None
         leaf = next(leaf for leaf in self._leaves.values() if pod in leaf.pods)
@@ -164,12 +166,12 @@ class Job:
                 for below in node.leaves()
                 for other in below.pods
             ]
-            domains = self._domains(required, cluster, [name for name in present if name]) or []
+            domains = self._domains(required, snapshot, [name for name in present if name]) or []
             inside = frozenset().union(*domains[:1]) if any(present) else frozenset().union(*domains)
             allowed = inside if allowed is None else allowed & inside
         return allowed
 
-    def obstacle(self, queues: Queues, cluster: Cluster) -> tuple[str, str]:
+    def obstacle(self, queues: Queues, snapshot: Snapshot) -> tuple[str, str]:
         """What keeps the whole group from being tried: reason and text, empty if nothing does."""
         if problem := queues.missing(self.queue):
             return "QueueDoesNotExist", problem
@@ -188,7 +190,7 @@ class Job:
                 )
         return "", ""
 
-    def report_failure(self, pending: list[Pod], reason: str, failure: str, result: Round) -> None:
+    def report_failure(self, pending: list[SchedulerPod], reason: str, failure: str, result: Round) -> None:
         if self.group.spec.get("markUnschedulable") is not False:
             result.unschedulable(pending, failure)
         if any(self.active(leaf) for leaf in self._leaves.values()):
@@ -206,10 +208,10 @@ class Job:
             "transitionID": known["transitionID"] if same else str(int(known.get("transitionID", -1)) + 1),
         }
         result.statuses.append(StatusWrite(POD_GROUPS, self.group.key, {"schedulingConditions": [condition]}))
-        result.notes.append(Note(POD_GROUPS, self.group.key, "Unschedulable", failure))
+        result.events.append(SchedulerEvent(POD_GROUPS, self.group.key, "Unschedulable", failure))
 
 
-def _task_order(pod: Pod) -> tuple[int, str, str]:
+def _task_order(pod: SchedulerPod) -> tuple[int, str, str]:
     try:
         priority = int(pod.metadata.labels.get(_TASK_PRIORITY, "0"))
     except ValueError:

@@ -6,13 +6,13 @@ An unset limit allows nothing; -1 is no limit. cpu is in thousandths, memory in 
 from collections.abc import Iterator, Mapping, Sequence
 
 from grove_sandbox.schedulers.amounts import Amounts, add
-from grove_sandbox.schedulers.objects import Thing
+from grove_sandbox.schedulers.objects import PolicyObject
 
 _UNITS = {"cpu": ("cpu", 1), "memory": ("memory", 1_000_000), "gpu": ("nvidia.com/gpu", 1)}
 
 
 class Queues:
-    def __init__(self, queues: Sequence[Thing]) -> None:
+    def __init__(self, queues: Sequence[PolicyObject]) -> None:
         self._queues = {queue.name: queue for queue in queues}
         self._parents = {str(queue.spec.get("parentQueue") or "") for queue in queues}
         self._used: dict[str, Amounts] = {}

@@ -20,11 +20,11 @@ from grove.runtime.client.objects import Resource, ResourceType
 
 from grove_sandbox.schedulers.amounts import total
 from grove_sandbox.schedulers.gangs import place
-from grove_sandbox.schedulers.kai.job import POD_GROUPS, SUBGROUP, Job
+from grove_sandbox.schedulers.kai.job import POD_GROUPS, SUBGROUP, KaiJob
 from grove_sandbox.schedulers.kai.queues import Queues
-from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, Thing
-from grove_sandbox.schedulers.policy import Note, Round, StatusWrite, View, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObject
+from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View, place_alone
+from grove_sandbox.schedulers.snapshot import Snapshot
 
 QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
 TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
@@ -45,28 +45,28 @@ class KaiScheduler:
     def round(self, view: View) -> Round:
         result = Round()
         hidden = {node.name for node in view.nodes if _NODE_POOL in node.metadata.labels}
-        cluster = view.cluster(hidden)
+        snapshot = view.snapshot(hidden)
         jobs = self._jobs(view)
-        queues = Queues([q for q in view.things.get("queues", ()) if _NODE_POOL not in q.metadata.labels])
+        queues = Queues([q for q in view.objects.get("queues", ()) if _NODE_POOL not in q.metadata.labels])
         for job in jobs:
-            queues.charge(job.queue, job.allocated(cluster), preemptible=job.preemptible)
-        for job in sorted(jobs, key=Job.order):
-            self._schedule(cluster, queues, job, view, result)
+            queues.charge(job.queue, job.allocated(snapshot), preemptible=job.preemptible)
+        for job in sorted(jobs, key=KaiJob.order):
+            self._schedule(snapshot, queues, job, view, result)
         for job in jobs:
             _evict_if_stale(job, view, result)
         return result
 
-    def _jobs(self, view: View) -> list[Job]:
-        groups = sorted(view.things.get("podgroups", ()), key=lambda g: g.metadata.creation_timestamp or "")
+    def _jobs(self, view: View) -> list[KaiJob]:
+        groups = sorted(view.objects.get("podgroups", ()), key=lambda g: g.metadata.creation_timestamp or "")
         by_name = {g.name: g for g in groups if _NODE_POOL not in g.metadata.labels}
-        jobs = {name: Job(group, view) for name, group in by_name.items()}
+        jobs = {name: KaiJob(group, view) for name, group in by_name.items()}
         for pod in view.pods:
             job = jobs.get(pod.metadata.annotations.get(_LINK, ""))
             if job is not None and not pod.finished:
                 job.add(pod)
         return list(jobs.values())
 
-    def _schedule(self, cluster: Cluster, queues: Queues, job: Job, view: View, result: Round) -> None:
+    def _schedule(self, snapshot: Snapshot, queues: Queues, job: KaiJob, view: View, result: Round) -> None:
         for pod in job.strays:
             text = f"Pod references a subgroup that does not exist: {pod.metadata.labels.get(SUBGROUP)}"
             result.unschedulable([pod], text)
@@ -76,43 +76,43 @@ class KaiScheduler:
                 result.statuses.append(StatusWrite(POD_GROUPS, job.group.key, {"schedulingConditions": None}))
             return
         if not job.is_ready(job.tree):
-            result.notes.append(Note(POD_GROUPS, job.group.key, "NotReady", job.not_ready_text()))
+            result.events.append(SchedulerEvent(POD_GROUPS, job.group.key, "NotReady", job.not_ready_text()))
             return
-        reason, failure = job.obstacle(queues, cluster)
+        reason, failure = job.obstacle(queues, snapshot)
         if not failure:
             required = job.missing()
             reason, failure = queues.obstacle(
-                job.queue, total(cluster.need(p) for p in required), preemptible=job.preemptible
+                job.queue, total(snapshot.need(p) for p in required), preemptible=job.preemptible
             )
             if not failure:
-                outcome = place(cluster, job.gang(job.tree, cluster, required))
+                outcome = place(snapshot, job.gang(job.tree, snapshot, required))
                 reason, failure = "PodSchedulingErrors", outcome.failure
         if failure:
             job.report_failure(pending, reason, failure, result)
             return
         result.bind(outcome)
-        queues.charge(job.queue, total(cluster.need(p) for p in required), preemptible=job.preemptible)
-        self._add_extras(cluster, queues, job, {p.uid: n for p, n in outcome.placement}, result)
+        queues.charge(job.queue, total(snapshot.need(p) for p in required), preemptible=job.preemptible)
+        self._add_extras(snapshot, queues, job, {p.uid: n for p, n in outcome.placement}, result)
 
     def _add_extras(
-        self, cluster: Cluster, queues: Queues, job: Job, placed: dict[str, str], result: Round
+        self, snapshot: Snapshot, queues: Queues, job: KaiJob, placed: dict[str, str], result: Round
     ) -> None:
         """Pods above the minimum, one at a time, inside the domains that the gang already has."""
         for pod in job.pending():
             if pod.uid in placed:
                 continue
-            need = cluster.need(pod)
+            need = snapshot.need(pod)
             _, failure = queues.obstacle(job.queue, need, preemptible=job.preemptible)
             if failure:
                 result.unschedulable([pod], failure)
                 continue
-            allowed = job.domain_of_extras(pod, cluster, placed)
-            if place_alone(cluster, pod, result, allowed):
+            allowed = job.domain_of_extras(pod, snapshot, placed)
+            if place_alone(snapshot, pod, result, allowed):
                 placed[pod.uid] = result.bindings[-1][1]
                 queues.charge(job.queue, need, preemptible=job.preemptible)
 
 
-def _evict_if_stale(job: Job, view: View, result: Round) -> None:
+def _evict_if_stale(job: KaiJob, view: View, result: Round) -> None:
     leaves = list(job.tree.leaves())
     running = [pod for leaf in leaves for pod in job.holding(leaf)]
     short = any(len(job.holding(leaf)) < (leaf.minimum or 0) for leaf in leaves)
@@ -128,7 +128,7 @@ def _evict_if_stale(job: Job, view: View, result: Round) -> None:
         return
     if stamp is None:
         result.annotations.append((POD_GROUPS, job.group, {_STALE_SINCE: view.now.isoformat()}))
-        result.notes.append(Note(POD_GROUPS, job.group.key, "StaleJob", "Job is stale"))
+        result.events.append(SchedulerEvent(POD_GROUPS, job.group.key, "StaleJob", "Job is stale"))
         result.wake(grace.total_seconds())
         return
     left = datetime.fromisoformat(stamp) + grace - view.now
@@ -136,12 +136,14 @@ def _evict_if_stale(job: Job, view: View, result: Round) -> None:
         result.wake(left.total_seconds())
     else:
         result.evictions += [pod for pod in running if not pod.deleting]
-        result.notes.append(
-            Note(POD_GROUPS, job.group.key, "Evict", "stalegangeviction: the gang is short of members")
+        result.events.append(
+            SchedulerEvent(
+                POD_GROUPS, job.group.key, "Evict", "stalegangeviction: the gang is short of members"
+            )
         )
 
 
-def _grace(group: Thing) -> timedelta | None:
+def _grace(group: PolicyObject) -> timedelta | None:
     """None: never."""
     text = group.spec.get("stalenessGracePeriod")
     if text is None:

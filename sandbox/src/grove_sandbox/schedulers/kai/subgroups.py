@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from grove_sandbox.schedulers.objects import Json, Pod, Thing
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 
 
 @dataclass
@@ -12,7 +12,7 @@ class Subgroup:
     minimum: int | None
     constraint: Json
     children: list["Subgroup"] = field(default_factory=list)
-    pods: list[Pod] = field(default_factory=list)
+    pods: list[SchedulerPod] = field(default_factory=list)
 
     def leaves(self) -> Iterator["Subgroup"]:
         if not self.children:
@@ -21,7 +21,7 @@ class Subgroup:
             yield from child.leaves()
 
 
-def subgroup_tree(group: Thing) -> Subgroup:
+def subgroup_tree(group: PolicyObject) -> Subgroup:
     """The subgroups below an unnamed root. If they make no tree, KAI falls back to one leaf named `default`."""
     spec = group.spec
     constraint = spec.get("topologyConstraint") or {}

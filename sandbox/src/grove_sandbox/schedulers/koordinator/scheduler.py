@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
 
 from grove_sandbox.schedulers.gangs import Domain, Placement
-from grove_sandbox.schedulers.objects import Json, Pod, Thing
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster, label_domains
+from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 POD_GROUPS = Resource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
 TOPOLOGIES = Resource(
@@ -50,7 +50,7 @@ class KoordinatorScheduler:
 
     def round(self, view: View) -> Round:
         result = Round()
-        cluster = view.cluster()
+        snapshot = view.snapshot()
         pods = view.live(self.scheduler_name)
         gangs = {key: _Gang(group, view) for key, group in view.of("podgroups").items()}
         for pod in pods:
@@ -60,17 +60,17 @@ class KoordinatorScheduler:
         groups = {gang.group for gang in gangs.values()}
         self._satisfied = {group for group in self._satisfied if any(key in gangs for key in group)}
         for pod in by_priority([p for p in view.waiting(pods) if _LINK not in p.metadata.labels]):
-            place_alone(cluster, pod, result)
+            place_alone(snapshot, pod, result)
         for group in sorted(groups, key=lambda keys: _order(keys, gangs)):
             members = [gangs[key] for key in sorted(group) if key in gangs]
             if len(members) == len(group) and all(gang.has_enough_pods() for gang in members):
-                self._attempt(cluster, group, members, view, result)
+                self._attempt(snapshot, group, members, view, result)
         for gang in gangs.values():
             gang.report(result)
         return result
 
     def _attempt(
-        self, cluster: Cluster, group: frozenset[ObjectKey], gangs: list["_Gang"], view: View, result: Round
+        self, snapshot: Snapshot, group: frozenset[ObjectKey], gangs: list["_Gang"], view: View, result: Round
     ) -> None:
         pending = [pod for gang in gangs for pod in gang.pending()]
         if not any(not pod.gated for pod in pending):
@@ -78,23 +78,23 @@ class KoordinatorScheduler:
         if any(gang.bound() for gang in gangs):
             self._satisfied.add(group)
         once = group in self._satisfied
-        mark = cluster.mark()
+        mark = snapshot.mark()
         placement: Placement = []
         domains: list[Domain | None] = [None]
         if any(gang.topology() for gang in gangs) and not once:
-            found = self._domains(next(gang for gang in gangs if gang.topology()), cluster, view)
+            found = self._domains(next(gang for gang in gangs if gang.topology()), snapshot, view)
             if not found:
                 result.unschedulable(_ungated(pending), "no cluster network topology")
                 return
             domains = [*found]
         failure = ""
         for domain in domains:
-            cluster.rollback(mark)
-            placement, failure = _try(cluster, gangs, pending, once, domain)
+            snapshot.rollback(mark)
+            placement, failure = _try(snapshot, gangs, pending, once, domain)
             if not failure:
                 break
         if failure:
-            cluster.rollback(mark)
+            snapshot.rollback(mark)
             result.unschedulable(_ungated(pending), failure)
             return
         self._satisfied.add(group)
@@ -103,14 +103,14 @@ class KoordinatorScheduler:
         for gang in gangs:
             gang.released += sum(1 for pod in gang.pods if pod.uid in placed)
         for pod in by_priority([p for p in _ungated(pending) if p.uid not in placed]):
-            if place_alone(cluster, pod, result):
+            if place_alone(snapshot, pod, result):
                 gangs[0].released += 0 if pod not in gangs[0].pods else 1
 
-    def _domains(self, gang: "_Gang", cluster: Cluster, view: View) -> list[Domain]:
+    def _domains(self, gang: "_Gang", snapshot: Snapshot, view: View) -> list[Domain]:
         """The domains of the topology tree, narrowest layer first, up to the layer that must gather all."""
         if not self._network_topology:
             return []
-        tree = next((t for t in view.things.get(TOPOLOGIES.plural, ()) if t.name == "default"), None)
+        tree = next((t for t in view.objects.get(TOPOLOGIES.plural, ()) if t.name == "default"), None)
         chain = _chain(tree.spec.get("networkTopologySpec") or ()) if tree else []
         if not chain:
             return []
@@ -126,34 +126,34 @@ class KoordinatorScheduler:
         found: list[Domain] = []
         for depth in range(len(chain) - 1, max(deepest, 0) - 1, -1):
             if names[depth] == _NODE_LAYER:
-                found += [frozenset([node.name]) for node in cluster.nodes]
+                found += [frozenset([node.name]) for node in snapshot.nodes]
             else:
                 keys = [layer["labelKey"][0] for layer in chain[: depth + 1] if layer.get("labelKey")]
-                found += label_domains(cluster.nodes, keys)
+                found += label_domains(snapshot.nodes, keys)
         if deepest < 0:
-            found.append(frozenset(node.name for node in cluster.nodes))
+            found.append(frozenset(node.name for node in snapshot.nodes))
         return found
 
 
 @dataclass
 class _Gang:
-    thing: Thing
+    pod_group: PolicyObject
     view: View
-    pods: list[Pod] = field(default_factory=list)
+    pods: list[SchedulerPod] = field(default_factory=list)
     released: int = 0
 
     @property
     def key(self) -> ObjectKey:
-        return self.thing.key
+        return self.pod_group.key
 
     @property
     def minimum(self) -> int:
-        return int(self.thing.spec.get("minMember") or 0)
+        return int(self.pod_group.spec.get("minMember") or 0)
 
     @property
     def group(self) -> frozenset[ObjectKey]:
         """All gangs that this one is tied to, itself included."""
-        listed = _read_json(self.thing, "groups")
+        listed = _read_json(self.pod_group, "groups")
         if not isinstance(listed, list) or not listed:
             return frozenset([self.key])
         return frozenset(ObjectKey(*str(name).split("/", 1)) for name in listed if "/" in str(name))
@@ -164,11 +164,11 @@ class _Gang:
     def bound(self) -> int:
         return sum(1 for pod in self.pods if self.view.node_of(pod))
 
-    def pending(self) -> list[Pod]:
+    def pending(self) -> list[SchedulerPod]:
         return [pod for pod in self.pods if not self.view.node_of(pod) and not pod.deleting]
 
     def is_satisfied(self, waiting: int, once: bool) -> bool:
-        annotations = self.thing.metadata.annotations
+        annotations = self.pod_group.metadata.annotations
         policy = annotations.get(f"{_PREFIX}match-policy") or annotations.get(f"{_LINK}/match-policy")
         if policy == "waiting-and-running":
             return waiting + self.bound() >= self.minimum
@@ -177,14 +177,14 @@ class _Gang:
         return once or waiting >= self.minimum
 
     def topology(self) -> Json:
-        spec = _read_json(self.thing, "network-topology-spec")
+        spec = _read_json(self.pod_group, "network-topology-spec")
         return spec if isinstance(spec, dict) and spec.get("gatherStrategy") else {}
 
     def report(self, result: Round) -> None:
         """What the PodGroup controller inside koord-scheduler writes. Its kind has no status subresource."""
         scheduled = self.bound() + self.released
         running = sum(1 for pod in self.pods if pod.status.phase == "Running")
-        phase = str(self.thing.status.get("phase") or "")
+        phase = str(self.pod_group.status.get("phase") or "")
         status: Json = {"scheduled": scheduled, "running": running}
         if not self.pods or not phase:
             status["phase"] = "Pending"
@@ -192,14 +192,14 @@ class _Gang:
             status["phase"] = "PreScheduling" if self.has_enough_pods() and self.minimum else "Pending"
         elif scheduled < self.minimum:
             status["phase"] = "Scheduling"
-            status["scheduleStartTime"] = self.thing.status.get("scheduleStartTime") or self.view.now_text
+            status["scheduleStartTime"] = self.pod_group.status.get("scheduleStartTime") or self.view.now_text
         else:
             status["phase"] = "Running" if running >= self.minimum else "Scheduled"
         result.statuses.append(StatusWrite(POD_GROUPS, self.key, status, subresource=""))
 
 
 def _try(
-    cluster: Cluster, gangs: list[_Gang], pending: list[Pod], once: bool, domain: Domain | None
+    snapshot: Snapshot, gangs: list[_Gang], pending: list[SchedulerPod], once: bool, domain: Domain | None
 ) -> tuple[Placement, str]:
     """Members one after another, until every gang has what it needs; the first that fits nowhere ends it.
 
@@ -209,11 +209,11 @@ def _try(
     waiting = {gang.key: 0 for gang in gangs}
     owner = {pod.uid: gang.key for gang in gangs for pod in gang.pods}
     for pod in pending:
-        node = cluster.find(pod, domain)
+        node = snapshot.find(pod, domain)
         if node is None:
             names = ", ".join(str(gang.key) for gang in gangs)
-            return [], f"gang group [{names}] gets rejected: pod {pod.key}: {cluster.explain(pod, domain)}"
-        cluster.assume(pod, node)
+            return [], f"gang group [{names}] gets rejected: pod {pod.key}: {snapshot.explain(pod, domain)}"
+        snapshot.assume(pod, node)
         placement.append((pod, node))
         waiting[owner[pod.uid]] += 1
         if domain is None and all(gang.is_satisfied(waiting[gang.key], once) for gang in gangs):
@@ -223,11 +223,11 @@ def _try(
     return [], "gang group gets rejected: no further member to place and the minimum is not reached"
 
 
-def _gang_key(pod: Pod) -> ObjectKey:
+def _gang_key(pod: SchedulerPod) -> ObjectKey:
     return ObjectKey(pod.metadata.namespace or "", pod.metadata.labels.get(_LINK, ""))
 
 
-def _ungated(pods: Sequence[Pod]) -> list[Pod]:
+def _ungated(pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
     return [pod for pod in pods if not pod.gated]
 
 
@@ -238,10 +238,10 @@ def _order(keys: frozenset[ObjectKey], gangs: dict[ObjectKey, _Gang]) -> tuple[i
     return (-priority, since, sorted(keys))
 
 
-def _read_json(thing: Thing, name: str) -> object:
+def _read_json(group: PolicyObject, name: str) -> object:
     """An annotation that is no JSON is as good as none, as in the real one."""
     try:
-        return json.loads(thing.metadata.annotations.get(f"{_PREFIX}{name}", "null"))
+        return json.loads(group.metadata.annotations.get(f"{_PREFIX}{name}", "null"))
     except ValueError:
         return None
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
 
-from grove_sandbox.schedulers.gangs import Domain, Gang, Outcome, place
-from grove_sandbox.schedulers.objects import Json, Pod, Thing
+from grove_sandbox.schedulers.gangs import Domain, Gang, PlacementOutcome, place
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster, label_domains
+from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 _GROUP = "scheduling.k8s.io"
 _MAX_DEPTH = 4
@@ -60,21 +60,21 @@ class KubeScheduler:
 
     def round(self, view: View) -> Round:
         result = Round()
-        cluster = view.cluster()
+        snapshot = view.snapshot()
         pods = view.live(self.scheduler_name)
         alone = [pod for pod in view.waiting(pods) if not _link(pod)]
         trees = self._trees(view)
-        units: list[tuple[int, str, str, Pod | _Tree]] = [
+        units: list[tuple[int, str, str, SchedulerPod | _Tree]] = [
             (-pod.spec.priority, pod.metadata.creation_timestamp or "", str(pod.key), pod) for pod in alone
         ]
         units += [
             (-t.rank(self._release), t.since, t.root.name, t) for t in trees if t.is_ready(self._release)
         ]
         for _, _, _, unit in sorted(units, key=lambda u: u[:3]):
-            if isinstance(unit, Pod):
-                place_alone(cluster, unit, result)
+            if isinstance(unit, SchedulerPod):
+                place_alone(snapshot, unit, result)
             else:
-                self._schedule(cluster, unit, result)
+                self._schedule(snapshot, unit, result)
         return result
 
     def _trees(self, view: View) -> list["_Tree"]:
@@ -96,21 +96,21 @@ class KubeScheduler:
             if any(pod.spec.scheduler_name == self.scheduler_name for pod in tree.waiting())
         ]
 
-    def _schedule(self, cluster: Cluster, tree: "_Tree", result: Round) -> None:
+    def _schedule(self, snapshot: Snapshot, tree: "_Tree", result: Round) -> None:
         pods = tree.waiting()
         error = tree.error(self.scheduler_name, check_priority=self._release.tree_is_unit)
         if error:
             result.unschedulable(pods, error, "SchedulerError")
             self._report(tree, result, dict.fromkeys(tree.members, ("False", "SchedulerError", error)))
             return
-        outcome = place(cluster, tree.gang(tree.root, cluster))
+        outcome = place(snapshot, tree.gang(tree.root, snapshot))
         leaves = _leaf_outcomes(tree.root.name, outcome)
         if outcome.ok:
             result.bind(outcome)
             placed = {pod.uid for pod, _ in outcome.placement}
             for pod in pods:
                 if pod.uid not in placed:
-                    result.unschedulable([pod], cluster.explain(pod))
+                    result.unschedulable([pod], snapshot.explain(pod))
         else:
             result.unschedulable(pods, outcome.failure)
         self._report(
@@ -151,15 +151,15 @@ class _Tree:
 
     def __init__(
         self,
-        root: Thing,
+        root: PolicyObject,
         view: View,
-        groups: dict[ObjectKey, Thing],
-        children: dict[ObjectKey, list[Thing]],
+        groups: dict[ObjectKey, PolicyObject],
+        children: dict[ObjectKey, list[PolicyObject]],
     ) -> None:
         self.root = root
         self.view = view
         self.groups = groups
-        self.members: dict[str, list[Pod]] = {}
+        self.members: dict[str, list[SchedulerPod]] = {}
         self._all_children = children
 
     @property
@@ -178,7 +178,7 @@ class _Tree:
     def since(self) -> str:
         return min(pod.metadata.creation_timestamp or "" for pod in self.waiting())
 
-    def waiting(self) -> list[Pod]:
+    def waiting(self) -> list[SchedulerPod]:
         return by_priority(self.view.waiting([pod for pods in self.members.values() for pod in pods]))
 
     def is_ready(self, release: Release) -> bool:
@@ -188,11 +188,11 @@ class _Tree:
             return False
         return self._has_quorum(self.root)
 
-    def _has_quorum(self, thing: Thing) -> bool:
-        if thing.key in self.groups and thing.name in self.members:
-            return len(self.members[thing.name]) >= _minimum(thing)
-        ready = sum(self._has_quorum(child) for child in self._children(thing))
-        return ready >= _minimum(thing)
+    def _has_quorum(self, obj: PolicyObject) -> bool:
+        if obj.key in self.groups and obj.name in self.members:
+            return len(self.members[obj.name]) >= _minimum(obj)
+        ready = sum(self._has_quorum(child) for child in self._children(obj))
+        return ready >= _minimum(obj)
 
     def error(self, scheduler_name: str, *, check_priority: bool) -> str:
         for pod in (pod for pods in self.members.values() for pod in pods):
@@ -205,73 +205,73 @@ class _Tree:
                 )
         return ""
 
-    def gang(self, thing: Thing, cluster: Cluster) -> Gang:
-        children = self._children(thing)
-        pods = self._pods_below(thing)
+    def gang(self, obj: PolicyObject, snapshot: Snapshot) -> Gang:
+        children = self._children(obj)
+        pods = self._pods_below(obj)
         present = [self.view.node_of(pod) for pod in pods if self.view.node_of(pod)]
         return Gang(
-            thing.name,
-            _minimum(thing),
+            obj.name,
+            _minimum(obj),
             pods=[] if children else by_priority(self.view.waiting(pods)),
             present=len(present),
-            children=[self.gang(child, cluster) for child in children],
-            domains=_domains(thing, cluster, present),
+            children=[self.gang(child, snapshot) for child in children],
+            domains=_domains(obj, snapshot, present),
         )
 
-    def _children(self, thing: Thing) -> list[Thing]:
-        return [] if thing.key in self.groups else self._all_children.get(thing.key, [])
+    def _children(self, obj: PolicyObject) -> list[PolicyObject]:
+        return [] if obj.key in self.groups else self._all_children.get(obj.key, [])
 
-    def _pods_below(self, thing: Thing) -> list[Pod]:
-        if thing.key in self.groups:
-            return self.members.get(thing.name, [])
-        return [pod for child in self._children(thing) for pod in self._pods_below(child)]
+    def _pods_below(self, obj: PolicyObject) -> list[SchedulerPod]:
+        if obj.key in self.groups:
+            return self.members.get(obj.name, [])
+        return [pod for child in self._children(obj) for pod in self._pods_below(child)]
 
 
-def _link(pod: Pod) -> str:
+def _link(pod: SchedulerPod) -> str:
     return str(pod.spec.scheduling_group.get("podGroupName") or "")
 
 
-def _parent(thing: Thing) -> str:
-    return str(thing.spec.get("parentCompositePodGroupName") or "")
+def _parent(obj: PolicyObject) -> str:
+    return str(obj.spec.get("parentCompositePodGroupName") or "")
 
 
-def _children(things: Sequence[Thing]) -> dict[ObjectKey, list[Thing]]:
+def _children(objects: Sequence[PolicyObject]) -> dict[ObjectKey, list[PolicyObject]]:
     """By parent, in the order in which they are tried."""
-    found: dict[ObjectKey, list[Thing]] = {}
-    for thing in sorted(things, key=lambda t: (t.metadata.creation_timestamp or "", t.name)):
-        if parent := _parent(thing):
-            found.setdefault(ObjectKey(thing.metadata.namespace or "", parent), []).append(thing)
+    found: dict[ObjectKey, list[PolicyObject]] = {}
+    for obj in sorted(objects, key=lambda t: (t.metadata.creation_timestamp or "", t.name)):
+        if parent := _parent(obj):
+            found.setdefault(ObjectKey(obj.metadata.namespace or "", parent), []).append(obj)
     return found
 
 
-def _root(group: Thing, composites: dict[ObjectKey, Thing]) -> Thing | None:
+def _root(group: PolicyObject, composites: dict[ObjectKey, PolicyObject]) -> PolicyObject | None:
     """The top of the group's tree; None while an ancestor is missing, or if they run in a circle."""
-    thing: Thing | None = group
+    obj: PolicyObject | None = group
     for _ in range(_MAX_DEPTH):
-        if thing is None or not _parent(thing):
-            return thing
-        thing = composites.get(ObjectKey(thing.metadata.namespace or "", _parent(thing)))
+        if obj is None or not _parent(obj):
+            return obj
+        obj = composites.get(ObjectKey(obj.metadata.namespace or "", _parent(obj)))
     return None
 
 
-def _minimum(thing: Thing) -> int:
-    gang = (thing.spec.get("schedulingPolicy") or {}).get("gang")
+def _minimum(obj: PolicyObject) -> int:
+    gang = (obj.spec.get("schedulingPolicy") or {}).get("gang")
     if not gang:
         return 1
     return int(gang.get("minCount") or gang.get("minGroupCount") or 1)
 
 
-def _domains(thing: Thing, cluster: Cluster, present: list[str]) -> list[Domain] | None:
-    topology = (thing.spec.get("schedulingConstraints") or {}).get("topology") or []
+def _domains(obj: PolicyObject, snapshot: Snapshot, present: list[str]) -> list[Domain] | None:
+    topology = (obj.spec.get("schedulingConstraints") or {}).get("topology") or []
     if not topology:
         return None
-    return label_domains(cluster.nodes, [topology[0]["key"]], present)
+    return label_domains(snapshot.nodes, [topology[0]["key"]], present)
 
 
-def _leaf_outcomes(name: str, outcome: Outcome) -> dict[str, Outcome]:
+def _leaf_outcomes(name: str, outcome: PlacementOutcome) -> dict[str, PlacementOutcome]:
     if not outcome.parts:
         return {name: outcome}
-    found: dict[str, Outcome] = {}
+    found: dict[str, PlacementOutcome] = {}
     for part_name, part in outcome.parts.items():
         found |= _leaf_outcomes(part_name, part)
     return found

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
 
-from grove_sandbox.schedulers.objects import Json, Pod
+from grove_sandbox.schedulers.objects import Json, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, View, by_priority, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.snapshot import Snapshot
 
 WORKLOADS = Resource("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
 _PERMIT = timedelta(minutes=5)
@@ -43,18 +43,18 @@ class KubeScheduler135:
 
     def round(self, view: View) -> Round:
         result = Round()
-        cluster = view.cluster()
+        snapshot = view.snapshot()
         workloads = view.of("workloads")
-        gangs: dict[_Key, list[Pod]] = {}
+        gangs: dict[_Key, list[SchedulerPod]] = {}
         for pod in view.live(self.scheduler_name):
             if pod.spec.workload_ref:
                 gangs.setdefault(_key(pod), []).append(pod)
         self._waiters = {key: self._waiters.get(key, _Waiters()) for key in gangs}
         for key, pods in gangs.items():
-            self._keep_places(cluster, key, pods, view, result)
+            self._keep_places(snapshot, key, pods, view, result)
         for pod in by_priority(view.waiting(view.live(self.scheduler_name))):
             if not pod.spec.workload_ref:
-                place_alone(cluster, pod, result)
+                place_alone(snapshot, pod, result)
                 continue
             key = _key(pod)
             workload = workloads.get(ObjectKey(key[0], key[1]))
@@ -62,7 +62,7 @@ class KubeScheduler135:
             if minimum is None or len(gangs[key]) < minimum or self._gave_up(key, gangs[key], view.now):
                 continue
             if pod.uid not in self._waiters[key].nodes:
-                self._reserve(cluster, pod, view, result)
+                self._reserve(snapshot, pod, view, result)
             self._release_if_complete(minimum, gangs[key], view, result)
         held = {uid: node for waiters in self._waiters.values() for uid, node in waiters.nodes.items()}
         result.nominations = [
@@ -70,12 +70,14 @@ class KubeScheduler135:
         ]
         return result
 
-    def _keep_places(self, cluster: Cluster, key: _Key, pods: list[Pod], view: View, result: Round) -> None:
+    def _keep_places(
+        self, snapshot: Snapshot, key: _Key, pods: list[SchedulerPod], view: View, result: Round
+    ) -> None:
         """What was held before is held on, unless its time is up."""
         waiters = self._waiters[key]
         pending = {pod.uid: pod for pod in view.waiting(pods)}
         waiters.nodes = {
-            uid: node for uid, node in waiters.nodes.items() if uid in pending and node in cluster.places
+            uid: node for uid, node in waiters.nodes.items() if uid in pending and node in snapshot.places
         }
         if not waiters.nodes:
             waiters.deadline = None
@@ -86,12 +88,12 @@ class KubeScheduler135:
             waiters.flush_at = view.now + _PERMIT
             waiters.nodes, waiters.deadline = {}, None
         for uid, node in waiters.nodes.items():
-            cluster.assume(pending[uid], node)
+            snapshot.assume(pending[uid], node)
         until = waiters.deadline or waiters.flush_at
         if until is not None and until > view.now:
             result.wake((until - view.now).total_seconds())
 
-    def _gave_up(self, key: _Key, pods: list[Pod], now: datetime) -> bool:
+    def _gave_up(self, key: _Key, pods: list[SchedulerPod], now: datetime) -> bool:
         """After a time-out the gang is tried again when a member came or went, or after five minutes."""
         waiters = self._waiters[key]
         if waiters.flush_at is None:
@@ -101,19 +103,19 @@ class KubeScheduler135:
             return False
         return True
 
-    def _reserve(self, cluster: Cluster, pod: Pod, view: View, result: Round) -> None:
-        node = cluster.find(pod)
+    def _reserve(self, snapshot: Snapshot, pod: SchedulerPod, view: View, result: Round) -> None:
+        node = snapshot.find(pod)
         if node is None:
-            result.unschedulable([pod], cluster.explain(pod))
+            result.unschedulable([pod], snapshot.explain(pod))
             return
-        cluster.assume(pod, node)
+        snapshot.assume(pod, node)
         waiters = self._waiters[_key(pod)]
         waiters.nodes[pod.uid] = node
         if waiters.deadline is None:
             waiters.deadline = view.now + _PERMIT
             result.wake(_PERMIT.total_seconds())
 
-    def _release_if_complete(self, minimum: int, pods: list[Pod], view: View, result: Round) -> None:
+    def _release_if_complete(self, minimum: int, pods: list[SchedulerPod], view: View, result: Round) -> None:
         waiters = self._waiters[_key(pods[0])]
         released = {pod.uid for pod, _ in result.bindings}
         bound = sum(1 for pod in pods if view.node_of(pod) or pod.uid in released)
@@ -128,7 +130,7 @@ class KubeScheduler134(KubeScheduler135):
     reads: Sequence[ResourceType] = ()
 
 
-def _key(pod: Pod) -> _Key:
+def _key(pod: SchedulerPod) -> _Key:
     ref = pod.spec.workload_ref
     return (
         pod.metadata.namespace or "",

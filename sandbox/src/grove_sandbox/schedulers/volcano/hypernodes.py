@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from grove.runtime.client.objects import Resource
 
 from grove_sandbox.schedulers.gangs import Domain
-from grove_sandbox.schedulers.objects import Json, Node, Thing, selector_matches
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerNode, selector_matches
 
 HYPER_NODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
 
@@ -14,15 +14,15 @@ HYPER_NODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNo
 class HyperNodes:
     """`broken` says why no group with a topology can be placed at all; empty if the tree is sound."""
 
-    def __init__(self, things: Iterable[Thing], nodes: Sequence[Node]) -> None:
-        self._things = {thing.name: thing for thing in things}
+    def __init__(self, hyper_nodes: Iterable[PolicyObject], nodes: Sequence[SchedulerNode]) -> None:
+        self._hyper_nodes = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
         self._nodes = nodes
         self.broken = self._check()
         self._sets: list[tuple[int, str, Domain]] = []
         if not self.broken:
             self._sets = sorted(
-                (int(thing.spec.get("tier") or 0), name, self._members(thing))
-                for name, thing in self._things.items()
+                (int(hyper_node.spec.get("tier") or 0), name, self._members(hyper_node))
+                for name, hyper_node in self._hyper_nodes.items()
             )
 
     def domains(self, topology: Json, around: Sequence[str]) -> list[Domain] | None:
@@ -49,15 +49,15 @@ class HyperNodes:
         name = topology.get("highestTierName")
         tiers = [
             int(t.spec.get("tier") or 0)
-            for t in self._things.values()
+            for t in self._hyper_nodes.values()
             if name and t.spec.get("tierName") == name
         ]
         return max(tiers, default=None)
 
     def _check(self) -> str:
         parents: dict[str, str] = {}
-        for name, thing in self._things.items():
-            for member in thing.spec.get("members") or ():
+        for name, hyper_node in self._hyper_nodes.items():
+            for member in hyper_node.spec.get("members") or ():
                 if member.get("type") != "HyperNode":
                     continue
                 child = ((member.get("selector") or {}).get("exactMatch") or {}).get("name", "")
@@ -73,19 +73,19 @@ class HyperNodes:
                 name = parents[name]
         return ""
 
-    def _members(self, thing: Thing) -> Domain:
+    def _members(self, hyper_node: PolicyObject) -> Domain:
         found: set[str] = set()
-        for member in thing.spec.get("members") or ():
+        for member in hyper_node.spec.get("members") or ():
             selector = member.get("selector") or {}
             if member.get("type") == "HyperNode":
-                child = self._things.get((selector.get("exactMatch") or {}).get("name", ""))
+                child = self._hyper_nodes.get((selector.get("exactMatch") or {}).get("name", ""))
                 found |= self._members(child) if child else set()
             else:
                 found |= {node.name for node in self._nodes if _selects(selector, node)}
         return frozenset(found)
 
 
-def _selects(selector: Json, node: Node) -> bool:
+def _selects(selector: Json, node: SchedulerNode) -> bool:
     if exact := selector.get("exactMatch"):
         return bool(exact.get("name") == node.name)
     if pattern := (selector.get("regexMatch") or {}).get("pattern"):

@@ -8,9 +8,9 @@ from grove.runtime.client.objects import Resource
 
 from grove_sandbox.schedulers.amounts import amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang, Placement
-from grove_sandbox.schedulers.objects import Json, Pod, Thing, selector_matches
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod, selector_matches
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HyperNodes
 
 POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
@@ -24,16 +24,16 @@ class _Subgroup:
     size: int
     topology: Json
     policy: str
-    pods: list[Pod] = field(default_factory=list)
+    pods: list[SchedulerPod] = field(default_factory=list)
 
 
-class Job:
+class VolcanoJob:
     """Of one scheduling round."""
 
-    def __init__(self, group: Thing, view: View) -> None:
+    def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group
         self.view = view
-        self.pods: list[Pod] = []
+        self.pods: list[SchedulerPod] = []
         self.placed: dict[str, str] = {}
         self.failure = ""
         self.phase = str(group.status.get("phase") or "Pending")
@@ -47,30 +47,30 @@ class Job:
         priority = next((c.value for c in self.view.priority_classes if c.metadata.name == name), 0)
         return (-priority, self.group.metadata.creation_timestamp or "", str(self.group.key))
 
-    def live(self) -> list[Pod]:
+    def live(self) -> list[SchedulerPod]:
         return [pod for pod in self.pods if not pod.finished]
 
-    def pending(self) -> list[Pod]:
+    def pending(self) -> list[SchedulerPod]:
         with_requests = [pod for pod in self.pods if not _requests_nothing(pod) and not pod.finished]
         return by_priority(self.view.waiting(with_requests))
 
-    def without_requests(self) -> list[Pod]:
+    def without_requests(self) -> list[SchedulerPod]:
         return self.view.waiting([pod for pod in self.live() if _requests_nothing(pod)])
 
-    def node_of(self, pod: Pod) -> str:
+    def node_of(self, pod: SchedulerPod) -> str:
         return self.view.node_of(pod) or self.placed.get(pod.uid, "")
 
-    def ready(self, placement: Placement = ()) -> list[Pod]:  # type: ignore[assignment]
+    def ready(self, placement: Placement = ()) -> list[SchedulerPod]:  # type: ignore[assignment]
         """The pods that have a place, or need none."""
         now = {pod.uid for pod, _ in placement}
         return [p for p in self.pods if self.node_of(p) or p.uid in now or p.finished or _requests_nothing(p)]
 
-    def enqueue(self, cluster: Cluster) -> None:
+    def enqueue(self, snapshot: Snapshot) -> None:
         """Pending groups are admitted when what they say they need is free in the cluster as a whole."""
         if self.phase != "Pending":
             return
         needed = amounts(self.group.spec.get("minResources") or {})
-        free = total(place.free for place in cluster.places.values())
+        free = total(place.free for place in snapshot.places.values())
         if all(free.get(name, 0) >= amount for name, amount in needed.items()):
             self.phase = "Inqueue"
 
@@ -86,7 +86,7 @@ class Job:
                 return f"too few subgroups of policy {policy.get('name')}"
         return ""
 
-    def _short_task(self, pods: Sequence[Pod]) -> str:
+    def _short_task(self, pods: Sequence[SchedulerPod]) -> str:
         minimums = self.group.spec.get("minTaskMember") or {}
         if not minimums or self.minimum < sum(minimums.values()):
             return ""
@@ -113,9 +113,9 @@ class Job:
     def wants_topology(self) -> bool:
         return bool(self.group.spec.get("networkTopology")) or any(sub.topology for sub in self.subgroups())
 
-    def gang(self, cluster: Cluster, hyper_nodes: HyperNodes) -> Gang:
+    def gang(self, snapshot: Snapshot, hyper_nodes: HyperNodes) -> Gang:
         """Each subgroup up to its own size, then further pods until the minimum of the group is reached."""
-        children = [self._leaf(sub, cluster, hyper_nodes) for sub in self.subgroups()]
+        children = [self._leaf(sub, snapshot, hyper_nodes) for sub in self.subgroups()]
         chosen = {pod.uid for child in children for pod in child.pods}
         spare = [pod for pod in self.pending() if pod.uid not in chosen]
         short = max(0, self.minimum - len(self.ready()) - len(chosen))
@@ -133,15 +133,15 @@ class Job:
             refuse=self._refuse,
         )
 
-    def _leaf(self, sub: _Subgroup, cluster: Cluster, hyper_nodes: HyperNodes) -> Gang:
+    def _leaf(self, sub: _Subgroup, snapshot: Snapshot, hyper_nodes: HyperNodes) -> Gang:
         present = [self.node_of(pod) for pod in sub.pods if self.node_of(pod)]
         members = {pod.uid for pod in sub.pods}
         waiting = [pod for pod in self.pending() if pod.uid in members]
         domains = hyper_nodes.domains(sub.topology, present)
         if domains is not None and not present:
             # A first domain must have room for all that wait, those with gates and above the minimum too.
-            needed = total(cluster.need(pod) for pod in sub.pods if not self.node_of(pod))
-            domains = [domain for domain in domains if _has_room(cluster, domain, needed)]
+            needed = total(snapshot.need(pod) for pod in sub.pods if not self.node_of(pod))
+            domains = [domain for domain in domains if _has_room(snapshot, domain, needed)]
         settled = len(present) + sum(
             1 for pod in sub.pods if _requests_nothing(pod) and not self.node_of(pod)
         )
@@ -170,7 +170,7 @@ class Job:
     def place(self, placement: Placement) -> None:
         self.placed.update({pod.uid: node for pod, node in placement})
 
-    def domain_for(self, pod: Pod, hyper_nodes: HyperNodes, cluster: Cluster) -> Domain | None:
+    def domain_for(self, pod: SchedulerPod, hyper_nodes: HyperNodes, snapshot: Snapshot) -> Domain | None:
         """Pods above the minimum stay in the widest domain that is allowed around those that have a place."""
         allowed: Domain | None = None
         sub = next(sub for sub in self.subgroups() if pod in sub.pods)
@@ -238,15 +238,15 @@ class Job:
         return [c for c in known if c["type"] != kind] + [entry]
 
 
-def _requests_nothing(pod: Pod) -> bool:
+def _requests_nothing(pod: SchedulerPod) -> bool:
     return not any(c.resources.requests for c in (*pod.spec.containers, *pod.spec.init_containers))
 
 
-def _task(pod: Pod) -> str:
+def _task(pod: SchedulerPod) -> str:
     return pod.metadata.annotations.get(_TASK) or pod.metadata.labels.get(_TASK, "")
 
 
-def _subgroup_of(policy: Json, pod: Pod) -> str | None:
+def _subgroup_of(policy: Json, pod: SchedulerPod) -> str | None:
     """The pod's subgroup under the policy; None if the policy is not about this pod."""
     labels = pod.metadata.labels
     keys = policy.get("matchLabelKeys") or []
@@ -256,6 +256,6 @@ def _subgroup_of(policy: Json, pod: Pod) -> str | None:
     return "/".join(values) if all(values) else None
 
 
-def _has_room(cluster: Cluster, domain: Domain, needed: dict[str, int]) -> bool:
-    free = total(place.free for name, place in cluster.places.items() if name in domain)
+def _has_room(snapshot: Snapshot, domain: Domain, needed: dict[str, int]) -> bool:
+    free = total(place.free for name, place in snapshot.places.items() if name in domain)
     return all(free.get(name, 0) >= amount for name, amount in needed.items())

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
 
 from grove_sandbox.schedulers.gangs import place
-from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, Thing
+from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObject
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HYPER_NODES, HyperNodes
-from grove_sandbox.schedulers.volcano.job import POD_GROUPS, Job
+from grove_sandbox.schedulers.volcano.job import POD_GROUPS, VolcanoJob
 
 QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 
@@ -46,29 +46,29 @@ class VolcanoScheduler:
 
     def round(self, view: View) -> Round:
         result = Round()
-        cluster = view.cluster()
-        queues = {queue.name: queue for queue in view.things.get("queues", ())}
+        snapshot = view.snapshot()
+        queues = {queue.name: queue for queue in view.objects.get("queues", ())}
         for queue in queues.values():
             if not queue.status.get("state"):
                 result.statuses.append(StatusWrite(QUEUES, queue.key, {"state": "Open"}))
         jobs = self._jobs(view, queues)
-        hyper_nodes = HyperNodes(view.things.get("hypernodes", ()), cluster.nodes)
-        for job in sorted(jobs, key=Job.order):
-            job.enqueue(cluster)
+        hyper_nodes = HyperNodes(view.objects.get("hypernodes", ()), snapshot.nodes)
+        for job in sorted(jobs, key=VolcanoJob.order):
+            job.enqueue(snapshot)
             if job.phase != "Pending" and job.pending() and not job.invalid():
-                self._allocate(cluster, job, hyper_nodes, result)
+                self._allocate(snapshot, job, hyper_nodes, result)
         for job in jobs:
             for pod in job.without_requests():
-                place_alone(cluster, pod, result)
+                place_alone(snapshot, pod, result)
             job.report(result)
         return result
 
-    def _jobs(self, view: View, queues: dict[str, Thing]) -> list[Job]:
-        jobs: dict[ObjectKey, Job] = {}
+    def _jobs(self, view: View, queues: dict[str, PolicyObject]) -> list[VolcanoJob]:
+        jobs: dict[ObjectKey, VolcanoJob] = {}
         for key, group in view.of("podgroups").items():
             queue = queues.get(group.spec.get("queue") or "default")
             if queue is not None and queue.status.get("state") == "Open":
-                jobs[key] = Job(group, view)
+                jobs[key] = VolcanoJob(group, view)
         for pod in view.pods:
             if pod.spec.scheduler_name == self.scheduler_name:
                 job = jobs.get(
@@ -78,15 +78,15 @@ class VolcanoScheduler:
                     job.pods.append(pod)
         return list(jobs.values())
 
-    def _allocate(self, cluster: Cluster, job: Job, hyper_nodes: HyperNodes, result: Round) -> None:
+    def _allocate(self, snapshot: Snapshot, job: VolcanoJob, hyper_nodes: HyperNodes, result: Round) -> None:
         if job.wants_topology() and hyper_nodes.broken:
             job.failure = hyper_nodes.broken
             return
-        outcome = place(cluster, job.gang(cluster, hyper_nodes))
+        outcome = place(snapshot, job.gang(snapshot, hyper_nodes))
         if not outcome.ok:
             job.failure = outcome.failure
             for pod in job.pending():
-                fits = cluster.find(pod) is not None
+                fits = snapshot.find(pod) is not None
                 reason = "Schedulable" if fits else "Unschedulable"
                 result.unschedulable([pod], job.unschedulable_text(), reason)
             return
@@ -94,6 +94,6 @@ class VolcanoScheduler:
         result.bind(outcome)
         for pod in job.pending():
             if pod.uid not in job.placed and place_alone(
-                cluster, pod, result, job.domain_for(pod, hyper_nodes, cluster)
+                snapshot, pod, result, job.domain_for(pod, hyper_nodes, snapshot)
             ):
                 job.place([result.bindings[-1]])

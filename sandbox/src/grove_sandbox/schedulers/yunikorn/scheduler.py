@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 import msgspec
 from grove.runtime.client.objects import ObjectMeta, ResourceType
 
-from grove_sandbox.schedulers.objects import PODS, Json, Pod, PodSpec
-from grove_sandbox.schedulers.policy import Note, Round, View, by_priority, place_alone
-from grove_sandbox.schedulers.snapshot import Cluster
+from grove_sandbox.schedulers.objects import PODS, Json, SchedulerPod, SchedulerPodSpec
+from grove_sandbox.schedulers.policy import Round, SchedulerEvent, View, by_priority, place_alone
+from grove_sandbox.schedulers.snapshot import Snapshot
 
 _PREFIX = "yunikorn.apache.org/"
 _DEFAULT_TIMEOUT = 900
@@ -38,8 +38,8 @@ class YuniKornScheduler:
 
     def round(self, view: View) -> Round:
         result = Round()
-        cluster = view.cluster()
-        members: dict[str, list[Pod]] = {}
+        snapshot = view.snapshot()
+        members: dict[str, list[SchedulerPod]] = {}
         for pod in (p for p in view.pods if p.spec.scheduler_name == self.scheduler_name):
             members.setdefault(application_id(pod), []).append(pod)
         self._forget(members, view, result)
@@ -49,12 +49,12 @@ class YuniKornScheduler:
                 self._applications[name] = _submit(name, pods, first, view, result)
         ordered = sorted(self._applications.values(), key=lambda app: (app.submitted, app.name))
         for app in ordered:
-            app.hold(cluster)
+            app.hold(snapshot)
         for app in ordered:
-            self._schedule(cluster, app, members.get(app.name, []), view, result)
+            self._schedule(snapshot, app, members.get(app.name, []), view, result)
         return result
 
-    def _forget(self, members: dict[str, list[Pod]], view: View, result: Round) -> None:
+    def _forget(self, members: dict[str, list[SchedulerPod]], view: View, result: Round) -> None:
         for app in list(self._applications.values()):
             if any(not pod.finished for pod in members.get(app.name, ())):
                 app.empty_since = None
@@ -70,22 +70,22 @@ class YuniKornScheduler:
                     result.wake(left.total_seconds())
 
     def _schedule(
-        self, cluster: Cluster, app: "_Application", pods: list[Pod], view: View, result: Round
+        self, snapshot: Snapshot, app: "_Application", pods: list[SchedulerPod], view: View, result: Round
     ) -> None:
         waiting = by_priority(view.waiting([pod for pod in pods if not pod.finished]))
         if app.state == "Reserving":
-            app.reserve(cluster, view.now)
-            app.check_time(cluster, waiting, view, result)
+            app.reserve(snapshot, view.now)
+            app.check_time(snapshot, waiting, view, result)
         if app.state == "Running":
             for pod in waiting:
-                _replace_or_place(cluster, app, pod, result)
-            app.release_unused(cluster, view, result)
+                _replace_or_place(snapshot, app, pod, result)
+            app.release_unused(snapshot, view, result)
 
 
 @dataclass
 class _Placeholder:
     task_group: str
-    pod: Pod
+    pod: SchedulerPod
     node: str = ""
 
 
@@ -100,25 +100,25 @@ class _Application:
     deadline: datetime | None = None
     empty_since: datetime | None = None
 
-    def hold(self, cluster: Cluster) -> None:
+    def hold(self, snapshot: Snapshot) -> None:
         """What was reserved in earlier rounds is taken in this one, too."""
         for placeholder in self.placeholders:
-            if placeholder.node in cluster.places:
-                cluster.assume(placeholder.pod, placeholder.node)
+            if placeholder.node in snapshot.places:
+                snapshot.assume(placeholder.pod, placeholder.node)
             else:
                 placeholder.node = ""
 
-    def reserve(self, cluster: Cluster, now: datetime) -> None:
+    def reserve(self, snapshot: Snapshot, now: datetime) -> None:
         for placeholder in self.placeholders:
             if not placeholder.node:
-                placeholder.node = cluster.find(placeholder.pod) or ""
+                placeholder.node = snapshot.find(placeholder.pod) or ""
                 if placeholder.node:
-                    cluster.assume(placeholder.pod, placeholder.node)
+                    snapshot.assume(placeholder.pod, placeholder.node)
                     self.deadline = self.deadline or now + self.timeout
         if all(placeholder.node for placeholder in self.placeholders):
             self.state = "Running"
 
-    def check_time(self, cluster: Cluster, waiting: list[Pod], view: View, result: Round) -> None:
+    def check_time(self, snapshot: Snapshot, waiting: list[SchedulerPod], view: View, result: Round) -> None:
         """The clock runs from the first reservation. Without any the application waits for ever."""
         if self.state != "Reserving" or self.deadline is None:
             return
@@ -127,7 +127,7 @@ class _Application:
             return
         for placeholder in self.placeholders:
             if placeholder.node:
-                _vacate(cluster, placeholder)
+                _vacate(snapshot, placeholder)
         self.placeholders.clear()
         if self.hard:
             self.state = "Failed"
@@ -136,18 +136,18 @@ class _Application:
         else:
             self.state = "Running"
 
-    def release_unused(self, cluster: Cluster, view: View, result: Round) -> None:
+    def release_unused(self, snapshot: Snapshot, view: View, result: Round) -> None:
         if not self.placeholders or self.deadline is None:
             return
         if view.now >= self.deadline:
             for placeholder in self.placeholders:
-                _vacate(cluster, placeholder)
+                _vacate(snapshot, placeholder)
             self.placeholders.clear()
         else:
             result.wake((self.deadline - view.now).total_seconds())
 
 
-def application_id(pod: Pod) -> str:
+def application_id(pod: SchedulerPod) -> str:
     labels, annotations = pod.metadata.labels, pod.metadata.annotations
     return (
         labels.get(f"{_PREFIX}app-id")
@@ -158,11 +158,13 @@ def application_id(pod: Pod) -> str:
     )
 
 
-def by_age(pods: Sequence[Pod]) -> list[Pod]:
+def by_age(pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
     return sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp or "", pod.key))
 
 
-def _submit(name: str, pods: list[Pod], first: Pod | None, view: View, result: Round) -> _Application:
+def _submit(
+    name: str, pods: list[SchedulerPod], first: SchedulerPod | None, view: View, result: Round
+) -> _Application:
     """A new application. One that has pods on nodes already is from before a restart, and runs."""
     app = _Application(name, "Running", view.now)
     if first is None or any(view.node_of(pod) for pod in pods):
@@ -190,7 +192,7 @@ def _submit(name: str, pods: list[Pod], first: Pod | None, view: View, result: R
     return app
 
 
-def _task_groups(first: Pod, result: Round) -> list[Json]:
+def _task_groups(first: SchedulerPod, result: Round) -> list[Json]:
     """None if there is no valid list: then the pods are scheduled as if there were no gang, and an event says so."""
     text = first.metadata.annotations.get(f"{_PREFIX}task-groups", "")
     if not text:
@@ -204,8 +206,8 @@ def _task_groups(first: Pod, result: Round) -> list[Json]:
     except (ValueError, KeyError, TypeError):
         sound = False
     if not sound:
-        result.notes.append(
-            Note(
+        result.events.append(
+            SchedulerEvent(
                 PODS,
                 first.key,
                 "TaskGroupsError",
@@ -217,10 +219,10 @@ def _task_groups(first: Pod, result: Round) -> list[Json]:
     return list(groups)
 
 
-def _placeholder_pod(first: Pod, app: str, group: Json, number: int) -> Pod:
+def _placeholder_pod(first: SchedulerPod, app: str, group: Json, number: int) -> SchedulerPod:
     shape = {k: group[k] for k in ("nodeSelector", "tolerations", "affinity") if group.get(k)}
     shape["containers"] = [{"resources": {"requests": group["minResource"]}}]
-    spec = msgspec.convert(shape, PodSpec)
+    spec = msgspec.convert(shape, SchedulerPodSpec)
     name = f"tg-{app[:28]}-{group['name'][:20]}-{number}"
     meta = ObjectMeta(
         name=name,
@@ -228,24 +230,24 @@ def _placeholder_pod(first: Pod, app: str, group: Json, number: int) -> Pod:
         uid=f"{first.uid}/{group['name']}/{number}",
         labels={**(group.get("labels") or {}), f"{_PREFIX}app-id": app},
     )
-    return Pod(meta, spec)
+    return SchedulerPod(meta, spec)
 
 
-def _replace_or_place(cluster: Cluster, app: _Application, pod: Pod, result: Round) -> None:
+def _replace_or_place(snapshot: Snapshot, app: _Application, pod: SchedulerPod, result: Round) -> None:
     """A pod of a task group takes the place of one of its placeholders; any other is placed alone."""
     group = pod.metadata.annotations.get(f"{_PREFIX}task-group-name", "")
     for placeholder in [p for p in app.placeholders if p.task_group == group]:
         app.placeholders.remove(placeholder)
-        _vacate(cluster, placeholder)
-        need, held = cluster.need(pod), cluster.need(placeholder.pod)
+        _vacate(snapshot, placeholder)
+        need, held = snapshot.need(pod), snapshot.need(placeholder.pod)
         if any(amount > held.get(name, 0) for name, amount in need.items()):
             continue  # larger than its placeholder: incompatible, the place is given up
-        if cluster.obstacle(pod, cluster.places[placeholder.node]) is None:
-            cluster.assume(pod, placeholder.node)
+        if snapshot.obstacle(pod, snapshot.places[placeholder.node]) is None:
+            snapshot.assume(pod, placeholder.node)
             result.bindings.append((pod, placeholder.node))
             return
-    place_alone(cluster, pod, result)
+    place_alone(snapshot, pod, result)
 
 
-def _vacate(cluster: Cluster, placeholder: _Placeholder) -> None:
-    cluster.remove(placeholder.pod, placeholder.node)
+def _vacate(snapshot: Snapshot, placeholder: _Placeholder) -> None:
+    snapshot.remove(placeholder.pod, placeholder.node)
