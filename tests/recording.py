@@ -1,6 +1,6 @@
-"""What real tests show of the promises of schedulers: `--record` writes it to docs/schedulers/results.json.
+"""Records which guarantees of schedulers the real tests showed: `--record` writes docs/schedulers/results.json.
 
-A test, or a scenario that a test plays, says which promises it is about: `@shows(Promise.QUEUES)`.
+A test, or a scenario that a test plays, names the guarantees that it shows: `@shows(Guarantee.QUEUES)`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from grove.generate.scheduler_table import RESULTS, Shown, offers, results
-from grove.schedulers.promises import Promise
+from grove.generate.scheduler_table import RESULTS, RecordedRun, results, variants
+from grove.schedulers.guarantees import Guarantee
 
 Properties = list[tuple[str, str]]
 Test = TypeVar("Test", bound=Callable[..., Any])
 
-# Those that come with every control plane, and say nothing about a scheduler.
+# Components of every control plane: their versions say nothing about a scheduler.
 COMMON = ("etcd", "kube-controller-manager")
 
 
-def shows(*promises: Promise) -> Callable[[Test], Test]:
+def shows(*guarantees: Guarantee) -> Callable[[Test], Test]:
     def mark(test: Test) -> Test:
-        test.shows = promises  # type: ignore[attr-defined]
+        test.shows = guarantees  # type: ignore[attr-defined]
         return test
 
     return mark
@@ -41,9 +41,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         given = item.callspec.params if hasattr(item, "callspec") else {}
         key = getattr(item.cls, "scheduler", None) or given.get("dialect")
         tests = (item.function, given.get("scenario"))
-        found = {p.name for test in tests for p in getattr(test, "shows", ())}
+        found = {g.name for test in tests for g in getattr(test, "shows", ())}
         # Properties travel with the report, from a worker of pytest-xdist too.
-        report.user_properties += [("offer", key)] if key else []
+        report.user_properties += [("variant", key)] if key else []
         report.user_properties += [("shows", name) for name in sorted(found)]
     return report
 
@@ -52,31 +52,31 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if not config.getoption("--record"):
         return
     known = results(config.rootpath) | shown_in(terminalreporter.stats)
-    found = {offer.key: known[offer.key] for _, offer in offers() if offer.key in known}
+    found = {v.key: known[v.key] for _, v in variants() if v.key in known}
     text = msgspec.json.format(msgspec.json.encode(found), indent=2)
     (config.rootpath / RESULTS).write_bytes(text + b"\n")
 
 
-def shown_in(stats: dict[str, list[Any]]) -> dict[str, Shown]:
-    """By offer; without those of which a test failed."""
-    made = {offer.key: {p.name for p in offer.kept} for _, offer in offers()}
+def shown_in(stats: dict[str, list[Any]]) -> dict[str, RecordedRun]:
+    """By variant, without the variants of which a test failed."""
+    declared = {v.key: {g.name for g in v.given} for _, v in variants()}
     passed: dict[str, list[Properties]] = defaultdict(list)
     failed: set[str] = set()
     for report in stats.get("passed", []):
-        for key in _values(report.user_properties, "offer") if report.when == "call" else ():
+        for key in _values(report.user_properties, "variant") if report.when == "call" else ():
             passed[key].append(report.user_properties)
     for report in (*stats.get("failed", []), *stats.get("error", [])):
-        failed.update(_values(getattr(report, "user_properties", []), "offer"))
+        failed.update(_values(getattr(report, "user_properties", []), "variant"))
     return {
-        key: Shown(
+        key: RecordedRun(
             versions=sorted(
                 {v for p in tests for v in _values(p, "component") if v.split()[0] not in COMMON}
             ),
             passed=len(tests),
-            promises=sorted({v for p in tests for v in _values(p, "shows")} & made[key]),
+            guarantees=sorted({v for p in tests for v in _values(p, "shows")} & declared[key]),
         )
         for key, tests in passed.items()
-        if key in made and key not in failed
+        if key in declared and key not in failed
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from grove_sandbox.nodes import RACK, ZONE, node
 
 from grove.api import labels
-from grove.schedulers.promises import Promise
+from grove.schedulers.guarantees import Guarantee
 from tests.recording import shows
 
 Json = dict[str, Any]
@@ -62,7 +62,7 @@ class Lab(Protocol):
 # --- the scenarios ---
 
 
-@shows(Promise.GANG)
+@shows(Guarantee.ALL_OR_NOTHING)
 async def groups_that_fit_only_together_bind_together(lab: Lab) -> None:
     await lab.call("POST", SETS, a_set("whole", {"a": (2, 2), "b": (2, 2), "c": (2, 2)}))
     await lab.until(lambda: bound(lab, "whole", 6))
@@ -71,7 +71,7 @@ async def groups_that_fit_only_together_bind_together(lab: Lab) -> None:
     await remove(lab, "whole")
 
 
-@shows(Promise.GANG)
+@shows(Guarantee.ALL_OR_NOTHING)
 async def one_cpu_short_binds_nothing_and_freed_room_lets_it_through(lab: Lab) -> None:
     await one_cpu_short(lab)
     await lab.settle()
@@ -85,7 +85,7 @@ async def one_cpu_short_binds_nothing_and_freed_room_lets_it_through(lab: Lab) -
     await remove(lab, "large")
 
 
-@shows(Promise.FREE_ROOM)
+@shows(Guarantee.WAITING_HOLDS_NO_ROOM)
 async def a_gang_that_waits_holds_up_no_smaller_gang(lab: Lab) -> None:
     await one_cpu_short(lab)
     await lab.call("POST", SETS, a_set("small", {"a": (1, 1), "b": (1, 1)}))
@@ -96,7 +96,7 @@ async def a_gang_that_waits_holds_up_no_smaller_gang(lab: Lab) -> None:
     await lab.call("DELETE", f"{PODS}/filler")
 
 
-@shows(Promise.GANG)
+@shows(Guarantee.ALL_OR_NOTHING)
 async def nothing_of_a_gang_binds_when_one_group_cannot(lab: Lab) -> None:
     await lab.call("POST", SETS, a_set("torn", {"a": (2, 2), "b": (1, 1)}, cpu={"b": "3"}))
     await released(lab, "torn", 3)
@@ -105,7 +105,7 @@ async def nothing_of_a_gang_binds_when_one_group_cannot(lab: Lab) -> None:
     await remove(lab, "torn")
 
 
-@shows(Promise.MINIMUM)
+@shows(Guarantee.MINIMUM_BELOW_REPLICAS)
 async def pods_beyond_the_minimum_never_keep_the_gang_from_binding(lab: Lab) -> None:
     """Seven CPUs are asked for, of which five are required."""
     await lab.call("POST", SETS, a_set("surplus", {"a": (4, 2), "b": (3, 3)}))
@@ -159,7 +159,7 @@ async def a_deleted_pod_is_replaced_inside_its_group(lab: Lab) -> None:
     await remove(lab, "heal")
 
 
-@shows(Promise.AGAIN)
+@shows(Guarantee.RESCHEDULED_AS_GANG)
 async def a_gang_that_is_lost_as_a_whole_is_placed_as_a_whole(lab: Lab) -> None:
     await lab.call("POST", SETS, a_set("lost", {"a": (3, 3), "b": (3, 3)}))
     await lab.until(lambda: bound(lab, "lost", 6))
@@ -273,7 +273,7 @@ async def cliques_that_disagree_on_a_priority_are_placed_all_the_same(lab: Lab) 
     await remove(lab, "torn")
 
 
-@shows(Promise.TOPOLOGY_REQUIRED)
+@shows(Guarantee.TOPOLOGY_REQUIRED)
 async def a_zone_for_the_whole_gang_is_honoured(lab: Lab) -> None:
     """Four CPUs are only in zone-0; without the constraint they would be spread over all nodes."""
     wanted = a_set("zoned", {"a": (2, 2), "b": (2, 2)})
@@ -285,7 +285,7 @@ async def a_zone_for_the_whole_gang_is_honoured(lab: Lab) -> None:
     await remove(lab, "zoned")
 
 
-@shows(Promise.TOPOLOGY_REQUIRED)
+@shows(Guarantee.TOPOLOGY_REQUIRED)
 async def a_rack_inside_a_zone_is_honoured(lab: Lab) -> None:
     """Two CPUs fit into any rack; with the two others only zone-0 has room for all four."""
     await lab.call(

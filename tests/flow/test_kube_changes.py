@@ -260,7 +260,7 @@ async def test_a_cluster_without_any_gang_api_runs_sets_and_says_what_it_lacks()
         assert "placed one by one" in said["message"]
 
 
-async def test_the_dialect_and_what_it_cannot_promise_are_seen_in_logs_metrics_explain_and_a_condition() -> (
+async def test_the_dialect_and_what_it_does_not_guarantee_are_seen_in_logs_metrics_explain_and_a_condition() -> (
     None
 ):
     meddler = Meddler()
@@ -286,7 +286,9 @@ async def test_the_dialect_and_what_it_cannot_promise_are_seen_in_logs_metrics_e
 
             meddler.hidden = ()
             await asyncio.sleep(400)
-    chosen = [(e["dialect"], e["cannot_promise"]) for e in logs if e["event"] == "the cluster offers"]
+    chosen = [
+        (e["dialect"], e["not_guaranteed"]) for e in logs if e["event"] == "detected the scheduler's gang API"
+    ]
     assert [dialect for dialect, _ in chosen] == ["NoGangAPI", "CompositePodGroup"]
     assert "all or nothing over all groups: pods are released together and placed one by one" in chosen[0][1]
     assert "queues" in chosen[1][1]

@@ -21,8 +21,8 @@ from grove_testbed.cluster import Cluster
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers, TopologyAwareScheduling
+from grove.schedulers.guarantees import Guarantee
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
 from tests.real.operating import Admin, backend_alone, operator, prepared
 from tests.recording import shows
@@ -293,7 +293,7 @@ class GangScenarios:
 
         await space.until("the gang runs", runs)
 
-    @shows(Promise.GANG)
+    @shows(Guarantee.ALL_OR_NOTHING)
     async def test_one_cpu_short_binds_nothing_and_freed_room_lets_it_through(self, space: Space) -> None:
         await space.create(self.filler("small-0"))
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
@@ -303,7 +303,7 @@ class GangScenarios:
         await space.kubectl("delete", "pod", "filler-small-0")
         await space.until_bound(demo_0=4)
 
-    @shows(Promise.FREE_ROOM)
+    @shows(Guarantee.WAITING_HOLDS_NO_ROOM)
     async def test_a_gang_that_waits_holds_up_no_smaller_one(self, space: Space) -> None:
         await space.create(self.filler("small-0"))
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
@@ -311,18 +311,18 @@ class GangScenarios:
         await space.create(self.set_of(clique("worker", 3), name="less"))
         await space.until_bound(less_0=3)
 
-    @shows(Promise.MINIMUM)
+    @shows(Guarantee.MINIMUM_BELOW_REPLICAS)
     async def test_a_gang_above_its_minimum_starts_with_the_minimum(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 6, minimum=2)))
         await space.until_bound(demo_0=4)
 
-    @shows(Promise.GANG)
+    @shows(Guarantee.ALL_OR_NOTHING)
     async def test_each_group_needs_its_own_minimum(self, space: Space) -> None:
         await space.create(self.set_of(clique("worker", 4, minimum=1), clique("whale", 1, cpu="2")))
         await space.until_explained("demo-0")
         await space.stays_bound()
 
-    @shows(Promise.QUEUES)
+    @shows(Guarantee.QUEUES)
     async def test_a_full_queue_holds_its_gangs_and_another_does_not(self, space: Space) -> None:
         await space.create(self.queue("narrow", cpus=1), self.queue("wide"))
         try:
@@ -354,7 +354,7 @@ class GangScenarios:
         await space.kubectl("delete", "podcliquesets", "--all", "--timeout=60s")
         await space.kubectl("delete", self.queues, "late")
 
-    @shows(Promise.PREEMPTION)
+    @shows(Guarantee.PREEMPTION)
     async def test_an_urgent_gang_takes_the_place_of_a_lesser_one(self, space: Space) -> None:
         """Which goes as a whole, or loses single pods."""
         await space.create(self.set_of(clique("worker", 4), name="meek", priorityClassName="meek"))
@@ -382,7 +382,7 @@ class GangScenarios:
         await space.until_bound(demo_0=3)
         assert lost not in [p["metadata"]["name"] for p in await space.list("pods")]
 
-    @shows(Promise.AGAIN)
+    @shows(Guarantee.RESCHEDULED_AS_GANG)
     async def test_a_gang_that_is_lost_as_a_whole_is_placed_as_a_whole(self, space: Space) -> None:
         await space.create(self.set_of(clique("router", 1), clique("worker", 3)))
         await space.until_bound(demo_0=4)
@@ -429,7 +429,7 @@ class GangScenarios:
 
         await space.until("nothing is left", empty)
 
-    @shows(Promise.TOPOLOGY_REQUIRED)
+    @shows(Guarantee.TOPOLOGY_REQUIRED)
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
         await space.create(self.filler("small-0"))
         near: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
@@ -438,7 +438,7 @@ class GangScenarios:
         nodes = {p["spec"]["nodeName"] for p in await space.list("pods")} - {"small-0"}
         assert nodes == {"small-2", "small-3"}
 
-    @shows(Promise.TOPOLOGY_PREFERRED)
+    @shows(Guarantee.TOPOLOGY_PREFERRED)
     async def test_a_preferred_rack_is_kept_where_it_can_be_and_given_up_where_not(
         self, space: Space
     ) -> None:
@@ -488,7 +488,7 @@ class GangScenarios:
         await space.until_explained("demo-0")
         await space.stays_bound()
 
-    @shows(Promise.GANG)
+    @shows(Guarantee.ALL_OR_NOTHING)
     async def test_a_crowd_of_gangs_runs_as_many_as_there_is_room_for_and_no_part_of_one(
         self, space: Space
     ) -> None:

@@ -24,8 +24,8 @@ from grove.controllers.shared.companions import PODS as PODS_KIND
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
+from grove.schedulers.guarantees import Guarantee
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.promises import Promise
 from grove.schedulers.registry import Factory
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PODS, PRIORITY_CLASSES, SETS, TOPOLOGY, Json
@@ -166,7 +166,7 @@ async def test_a_gang_that_holds_no_room(
 
 
 @within(*GANGED)
-@shows(Promise.PREEMPTION)
+@shows(Guarantee.PREEMPTION)
 async def test_an_urgent_gang_takes_the_place_of_a_lesser_one(lab: RealLab, dialect: str) -> None:
     """Which goes as a whole; in 1.35 it loses single pods."""
     meek = scenarios.a_set("meek", {"a": (3, 3), "b": (3, 3)})

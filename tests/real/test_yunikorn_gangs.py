@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from grove_testbed.cluster import Cluster
 
-from grove.schedulers.promises import Promise
+from grove.schedulers.guarantees import Guarantee
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn.backend import PARAMETERS, YuniKorn
 from tests.real.gang_scenarios import GANGS, PATIENCE, SETS, GangScenarios, Json, Space, clique
@@ -91,7 +91,7 @@ class TestYuniKorn(GangScenarios):
             await space.kubectl("delete", "pod", f"filler-{name}")
         await space.until_bound(demo_0=2, demo_0_unit_0=2)
 
-    @shows(Promise.QUEUES)
+    @shows(Guarantee.QUEUES)
     async def test_a_queue_that_is_too_small_rejects_its_gangs_until_it_grows(self, space: Space) -> None:
         await self.configure(space, narrow=1)
         await asyncio.sleep(2)

@@ -1,6 +1,6 @@
 """The table of docs/choosing-a-scheduler.md: what the backends declare, and what real runs showed of it.
 
-python -m grove.generate ROOT      writes it anew
+`python -m grove.generate ROOT` writes it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from grove.schedulers.backend import Backend
-from grove.schedulers.promises import Offer, Promise
+from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.registry import installed
 
 PAGE = "docs/choosing-a-scheduler.md"
@@ -19,54 +19,54 @@ BEGIN = "<!-- made by `make docs` from what the backends declare and docs/schedu
 END = "<!-- end -->"
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """What the real tests of one offer came to: what they ran on, how many passed, the promises that they are about."""
+class RecordedRun(msgspec.Struct, frozen=True):
+    """The real tests of one scheduler variant: what they ran on, how many passed, which guarantees they showed."""
 
     versions: list[str]
     passed: int
-    promises: list[str]
+    guarantees: list[str]
 
 
-def results(root: Path) -> dict[str, Shown]:
-    """Of the latest recorded run of each offer, by its key."""
-    return msgspec.json.decode((root / RESULTS).read_bytes(), type=dict[str, Shown])
+def results(root: Path) -> dict[str, RecordedRun]:
+    """The latest recorded run of each scheduler variant, by its key."""
+    return msgspec.json.decode((root / RESULTS).read_bytes(), type=dict[str, RecordedRun])
 
 
-def offers() -> list[tuple[Backend, Offer]]:
-    """Those of Grove's own backends."""
+def variants() -> list[tuple[Backend, SchedulerVariant]]:
+    """The variants that Grove's own backends declare; backends of other distributions are left out."""
     ours = [factory({}) for factory in installed().values() if factory.__module__.startswith("grove.")]
-    return [(b, offer) for b in ours for offer in b.variants]
+    return [(b, variant) for b in ours for variant in b.variants]
 
 
 def page(root: Path) -> str:
-    """The page with its table made anew. What stands around it is written by hand."""
+    """The page with a fresh table. The text around the table is written by hand."""
     text = (root / PAGE).read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{table(offers(), results(root))}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{table(variants(), results(root))}\n{END}{after}"
 
 
-def table(offered: Sequence[tuple[Backend, Offer]], shown: Mapping[str, Shown]) -> str:
-    """One column for each offer. Promises that a real run showed are bold."""
+def table(columns: Sequence[tuple[Backend, SchedulerVariant]], runs: Mapping[str, RecordedRun]) -> str:
+    """One column for each variant. Guarantees that a real run showed are bold."""
     rows: list[list[Any]] = [
-        ["", *(o.title for _, o in offered)],
-        ["---"] * (len(offered) + 1),
-        ["backend", *(f"`{b.name}`" for b, _ in offered)],
-        ["schedulerName", *(f"`{b.scheduler_name}`" for b, _ in offered)],
-        *([p.value, *(_cell(p, o, shown.get(o.key)) for _, o in offered)] for p in Promise),
-        ["was run with", *(_versions(shown.get(o.key)) for _, o in offered)],
-        ["real tests passed", *(str(shown[o.key].passed) if o.key in shown else "-" for _, o in offered)],
+        ["", *(v.title for _, v in columns)],
+        ["---"] * (len(columns) + 1),
+        ["backend", *(f"`{b.name}`" for b, _ in columns)],
+        ["schedulerName", *(f"`{b.scheduler_name}`" for b, _ in columns)],
+        *([g.value, *(_cell(g, v, runs.get(v.key)) for _, v in columns)] for g in Guarantee),
+        ["was run with", *(_versions(runs.get(v.key)) for _, v in columns)],
+        ["real tests passed", *(str(runs[v.key].passed) if v.key in runs else "-" for _, v in columns)],
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _cell(promise: Promise, offer: Offer, shown: Shown | None) -> str:
-    if promise in offer.kept:
-        text = offer.kept[promise]
-        yes = "**yes**" if shown is not None and promise.name in shown.promises else "yes"
+def _cell(guarantee: Guarantee, variant: SchedulerVariant, run: RecordedRun | None) -> str:
+    if guarantee in variant.given:
+        text = variant.given[guarantee]
+        yes = "**yes**" if run is not None and guarantee.name in run.guarantees else "yes"
         return yes if text == "yes" else f"{yes}: {text}"
-    return f"no: {offer.instead[promise]}" if promise in offer.instead else "no"
+    return f"no: {variant.otherwise[guarantee]}" if guarantee in variant.otherwise else "no"
 
 
-def _versions(shown: Shown | None) -> str:
-    return ", ".join(shown.versions) if shown is not None else "-"
+def _versions(run: RecordedRun | None) -> str:
+    return ", ".join(run.versions) if run is not None else "-"

@@ -24,7 +24,7 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem
 from grove.plan.objects.pod_draft import PodDraft
-from grove.schedulers.promises import Offer
+from grove.schedulers.guarantees import SchedulerVariant
 from grove.schedulers.types import Json, ObjectKind, Observation, Probe, SchedulerObject, Served
 
 
@@ -46,7 +46,7 @@ class Backend(ABC):
     gate: str
     """The scheduling gate that holds the pods of this backend, such as `example.com/gang`. No other backend has it."""
 
-    variants: Sequence[Offer] = ()
+    variants: Sequence[SchedulerVariant] = ()
     """What the scheduler guarantees, for people who choose one: an entry for each variant of it, the best first.
 
     The table in docs/choosing-a-scheduler.md is generated from it. Default: nothing is declared.
@@ -84,7 +84,7 @@ class Backend(ABC):
     upgraded. Default: none.
     """
 
-    def detected_variant(self, served: Served) -> Offer | None:
+    def detected_variant(self, served: Served) -> SchedulerVariant | None:
         """The entry of `variants` that this cluster has, and that new gangs get.
 
         Called when the discovery has a new result, to log it. Default: None, nothing is logged.

@@ -112,18 +112,18 @@ class Discovery:
         elif known is not None and known != before[0]:
             kinds = [f"{k.kind} ({k.api_version})" for k in known.fields]
             log.info("the cluster serves", backend=name, kinds=kinds, kept=sorted(known.kept))
-            self._say_offer(backend, known)
+            self._log_variant(backend, known)
         return True
 
-    def _say_offer(self, backend: Backend, known: Known) -> None:
-        offer = backend.detected_variant(Served(known.fields, known.kept, known.dropped))
-        if offer is not None:
+    def _log_variant(self, backend: Backend, known: Known) -> None:
+        variant = backend.detected_variant(Served(known.fields, known.kept, known.dropped))
+        if variant is not None:
             log.info(
-                "the cluster offers",
+                "detected the scheduler's gang API",
                 backend=backend.name,
-                dialect=offer.key,
-                scheduler=offer.title,
-                cannot_promise=offer.not_promised,
+                dialect=variant.key,
+                scheduler=variant.title,
+                not_guaranteed=variant.not_given,
             )
 
     async def _answer(self, backend: Backend) -> Known:

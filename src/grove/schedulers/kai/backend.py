@@ -31,7 +31,7 @@ from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Backend
-from grove.schedulers.promises import Offer, Promise
+from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.types import Json, ObjectKind, Observation, Refusal, SchedulerObject, Served
 
@@ -78,18 +78,18 @@ class Kai(Backend):
     reads: Sequence[ObjectKind] = (QUEUES,)
     topology_kind: ObjectKind | None = TOPOLOGIES
     variants = (
-        Offer(
+        SchedulerVariant(
             "kai",
             "KAI",
             {
-                Promise.GANG: "yes",
-                Promise.MINIMUM: "the others one by one",
-                Promise.FREE_ROOM: "yes",
-                Promise.AGAIN: "yes",
-                Promise.TOPOLOGY_REQUIRED: "set, scaling group, clique",
-                Promise.TOPOLOGY_PREFERRED: "set, scaling group, clique",
-                Promise.QUEUES: "with quotas and limits",
-                Promise.PREEMPTION: "of whole gangs, pods beyond the minimum first",
+                Guarantee.ALL_OR_NOTHING: "yes",
+                Guarantee.MINIMUM_BELOW_REPLICAS: "the others one by one",
+                Guarantee.WAITING_HOLDS_NO_ROOM: "yes",
+                Guarantee.RESCHEDULED_AS_GANG: "yes",
+                Guarantee.TOPOLOGY_REQUIRED: "set, scaling group, clique",
+                Guarantee.TOPOLOGY_PREFERRED: "set, scaling group, clique",
+                Guarantee.QUEUES: "with quotas and limits",
+                Guarantee.PREEMPTION: "of whole gangs, pods beyond the minimum first",
             },
         ),
     )

@@ -40,6 +40,7 @@ from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
 from grove.schedulers.backend import Backend
+from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.koordinator.topology import (
     TOPOLOGIES,
     TREE,
@@ -50,7 +51,6 @@ from grove.schedulers.koordinator.topology import (
     layers,
     tree_of,
 )
-from grove.schedulers.promises import Offer, Promise
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.types import Json, ObjectKind, SchedulerObject, Served
@@ -105,18 +105,18 @@ class Koordinator(Backend):
     has_dialects = True
     depends_on_gates = True
     variants = (
-        Offer(
+        SchedulerVariant(
             "koordinator",
             "Koordinator",
             {
-                Promise.GANG: "yes",
-                Promise.MINIMUM: "the others follow the gang, as no members of it",
-                Promise.FREE_ROOM: "yes",
-                Promise.AGAIN: "yes",
-                Promise.TOPOLOGY_REQUIRED: "whole gangs; must be set up",
-                Promise.TOPOLOGY_PREFERRED: "whole gangs; must be set up",
-                Promise.QUEUES: "ElasticQuotas",
-                Promise.PREEMPTION: "of single pods",
+                Guarantee.ALL_OR_NOTHING: "yes",
+                Guarantee.MINIMUM_BELOW_REPLICAS: "the others follow the gang, as no members of it",
+                Guarantee.WAITING_HOLDS_NO_ROOM: "yes",
+                Guarantee.RESCHEDULED_AS_GANG: "yes",
+                Guarantee.TOPOLOGY_REQUIRED: "whole gangs; must be set up",
+                Guarantee.TOPOLOGY_PREFERRED: "whole gangs; must be set up",
+                Guarantee.QUEUES: "ElasticQuotas",
+                Guarantee.PREEMPTION: "of single pods",
             },
         ),
     )

@@ -21,17 +21,17 @@ from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
 from grove.schedulers.backend import Backend
+from grove.schedulers.guarantees import SchedulerVariant
 from grove.schedulers.kube.composite import Composite
 from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
 from grove.schedulers.kube.flat import Flat
 from grove.schedulers.kube.none import NoGangApi
-from grove.schedulers.kube.offers import OFFERS, WITHOUT_GANGS
 from grove.schedulers.kube.priorities import agreed
 from grove.schedulers.kube.v135 import V135
 from grove.schedulers.kube.v136 import V136
+from grove.schedulers.kube.variants import VARIANTS, WITHOUT_GANGS
 from grove.schedulers.kube.warnings import warnings_of
 from grove.schedulers.kube.words import scheduler_words
-from grove.schedulers.promises import Offer
 from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.types import ObjectKind, Observation, Probe, Refusal, SchedulerObject, Served
 
@@ -47,7 +47,7 @@ class Kubernetes(Backend):
     pins_priority = True
     has_dialects = True
     probes: Sequence[Probe] = tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
-    variants = OFFERS
+    variants = VARIANTS
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = msgspec.convert(settings, Settings)
@@ -56,9 +56,9 @@ class Kubernetes(Backend):
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("", DEFAULT_SCHEDULER)
 
-    def detected_variant(self, served: Served) -> Offer:
+    def detected_variant(self, served: Served) -> SchedulerVariant:
         best = next(d for d in DIALECTS if d.offered(served))
-        return next((o for o in OFFERS if o.key == best.name), WITHOUT_GANGS)
+        return next((v for v in VARIANTS if v.key == best.name), WITHOUT_GANGS)
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
         released = [p for p in pods if is_present(p) and not has_gate(p, self.gate)]

@@ -34,7 +34,7 @@ from grove.api.validation.problem import Problem, invalid, required
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.conditions import is_true
 from grove.schedulers.backend import Backend
-from grove.schedulers.promises import Offer, Promise
+from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.queues import check_exists, disagreements, queue_of
 from grove.schedulers.requests import pod_requests, times, total, written
 from grove.schedulers.types import Json, ObjectKind, Observation, SchedulerObject, Served
@@ -76,18 +76,18 @@ class Volcano(Backend):
     kinds: Sequence[ObjectKind] = (POD_GROUPS,)
     reads: Sequence[ObjectKind] = (QUEUES, HYPER_NODES)
     variants = (
-        Offer(
+        SchedulerVariant(
             "volcano",
             "Volcano",
             {
-                Promise.GANG: "pods must request something",
-                Promise.MINIMUM: "the others follow the gang",
-                Promise.FREE_ROOM: "yes",
-                Promise.AGAIN: "yes",
-                Promise.TOPOLOGY_REQUIRED: "set, and one level below it; needs HyperNodes",
-                Promise.TOPOLOGY_PREFERRED: "near each other, pod by pod, no level",
-                Promise.QUEUES: "with a capability",
-                Promise.PREEMPTION: "of single pods, with the action `preempt`",
+                Guarantee.ALL_OR_NOTHING: "pods must request something",
+                Guarantee.MINIMUM_BELOW_REPLICAS: "the others follow the gang",
+                Guarantee.WAITING_HOLDS_NO_ROOM: "yes",
+                Guarantee.RESCHEDULED_AS_GANG: "yes",
+                Guarantee.TOPOLOGY_REQUIRED: "set, and one level below it; needs HyperNodes",
+                Guarantee.TOPOLOGY_PREFERRED: "near each other, pod by pod, no level",
+                Guarantee.QUEUES: "with a capability",
+                Guarantee.PREEMPTION: "of single pods, with the action `preempt`",
             },
         ),
     )

@@ -44,7 +44,7 @@ from grove.api.validation.topology import places
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.pod_state import is_present
 from grove.schedulers.backend import Backend
-from grove.schedulers.promises import Offer, Promise
+from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.queues import disagreements, queue_of
 from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.requests import pod_requests, written
@@ -97,20 +97,20 @@ class YuniKorn(Backend):
     has_dialects = True
     creates_stand_ins = True
     variants = (
-        Offer(
+        SchedulerVariant(
             "yunikorn",
             "YuniKorn",
             {
-                Promise.GANG: "with placeholders",
-                Promise.MINIMUM: "the others one by one, once the placeholders stand",
-                Promise.AGAIN: "when none is left on a node",
-                Promise.QUEUES: "hierarchical",
+                Guarantee.ALL_OR_NOTHING: "with placeholders",
+                Guarantee.MINIMUM_BELOW_REPLICAS: "the others one by one, once the placeholders stand",
+                Guarantee.RESCHEDULED_AS_GANG: "when none is left on a node",
+                Guarantee.QUEUES: "hierarchical",
             },
             {
-                Promise.FREE_ROOM: "placeholders hold it, up to a time-out",
-                Promise.TOPOLOGY_REQUIRED: "refused",
-                Promise.TOPOLOGY_PREFERRED: "said on the gang",
-                Promise.PREEMPTION: "YuniKorn's own, of single pods across queues",
+                Guarantee.WAITING_HOLDS_NO_ROOM: "placeholders hold it, up to a time-out",
+                Guarantee.TOPOLOGY_REQUIRED: "refused",
+                Guarantee.TOPOLOGY_PREFERRED: "said on the gang",
+                Guarantee.PREEMPTION: "YuniKorn's own, of single pods across queues",
             },
         ),
     )
