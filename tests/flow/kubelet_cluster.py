@@ -11,7 +11,8 @@ from grove_sandbox.apiserver.schema.definitions import Dialect
 from grove_sandbox.clock import loop_clock
 from grove_sandbox.faults import Faults
 from grove_sandbox.kubelet.kubelet import Kubelet, Program
-from grove_sandbox.nodes import NodeLifecycle, node
+from grove_sandbox.kubelet.node_lifecycle import NodeLifecycle
+from grove_sandbox.nodes import node
 from grove_sandbox.schedulers.catalog import CATALOG
 from grove_sandbox.schedulers.simulator import SchedulerSimulator
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from grove_sandbox.faults import Faults, Rates
+from grove_sandbox.kubelet.node_lifecycle import NOT_READY
 from grove_sandbox.kubelet.objects import KubeletPod
-from grove_sandbox.nodes import NOT_READY, node
+from grove_sandbox.nodes import node
 
 from tests.flow.kubelet_cluster import POD_PATH, asks, cluster, condition, pod
 

@@ -24,7 +24,7 @@ from grove_sandbox.apiserver.state import WebhookCaller
 from grove_sandbox.apiserver.storage import HISTORY
 from grove_sandbox.clock import loop_clock
 from grove_sandbox.kubelet.kubelet import Kubelet, Program
-from grove_sandbox.nodes import NodeLifecycle
+from grove_sandbox.kubelet.node_lifecycle import NodeLifecycle
 from grove_sandbox.nodes import nodes as make_nodes
 from grove_sandbox.schedulers.catalog import CATALOG
 from grove_sandbox.schedulers.simulator import SchedulerSimulator
@@ -57,7 +57,7 @@ class EmbeddedCluster:
         self.server = ApiServer(
             now=self.now, seed=seed, history=history, dialect=dialect, call_webhook=call_webhook
         )
-        self.nodes = NodeLifecycle(self.client("node-keeper"), clock=self.now)
+        self.nodes = NodeLifecycle(self.client("node-lifecycle"), clock=self.now)
         self.schedulers: dict[str, SchedulerSimulator] = {}
         self._wanted_nodes = make_nodes(nodes) if isinstance(nodes, int) else nodes
         self._wanted_schedulers = [kube_scheduler(dialect)] if schedulers is None else schedulers

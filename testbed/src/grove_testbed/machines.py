@@ -18,7 +18,7 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.http import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove_sandbox.kubelet.kubelet import Kubelet
-from grove_sandbox.nodes import NodeLifecycle
+from grove_sandbox.kubelet.node_lifecycle import NodeLifecycle
 
 READY = "all nodes have joined"
 

@@ -7,10 +7,10 @@ from grove_sandbox.apiserver.custom.jsonpath import compile_path
 from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.patching.json_patch import apply_json_patch, apply_merge_patch
 from grove_sandbox.apiserver.patching.strategic_merge import StrategicMerge
-from grove_sandbox.apiserver.resources.timestamps import age, parse
 from grove_sandbox.apiserver.schema import protobuf
 from grove_sandbox.apiserver.schema.definitions import load
 from grove_sandbox.apiserver.schema.quantities import canonical
+from grove_sandbox.timestamps import age, parse
 
 
 @pytest.mark.parametrize(

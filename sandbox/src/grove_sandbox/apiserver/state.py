@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from grove_sandbox.apiserver.resources.resource_types import ResourceRegistry, ServedResource
-from grove_sandbox.apiserver.resources.timestamps import rfc3339
 from grove_sandbox.apiserver.schema.definitions import Dialect, load
 from grove_sandbox.apiserver.storage import Object, Store, Stored, Table
+from grove_sandbox.timestamps import rfc3339
 
 # Where to, the review, and for how many seconds to wait; raises OSError, TimeoutError or ValueError.
 WebhookCaller = Callable[[Object, bytes, float], Awaitable[bytes]]

@@ -1,1 +1,10 @@
-"""A kubelet without containers. `kubelet` is what runs, `script` what pods can ask of it by annotations."""
+"""A kubelet without containers.
+
+==================  ====================================================================================
+`kubelet`           runs the pods of all nodes: starts, readies, restarts and stops them
+`script`            annotations by which a pod asks for a slow start, a crash, an image error, ...
+`status`            the pod status that a kubelet writes
+`node_lifecycle`    readiness, loss and removal of nodes, with the eviction of their pods
+`objects`           the fields of pods and nodes that are read here
+==================  ====================================================================================
+"""

@@ -1,4 +1,4 @@
-"""What the kubelet reads of pods and nodes."""
+"""The fields of pods and nodes that the kubelet and the node lifecycle read."""
 
 from typing import Any
 

@@ -1,20 +1,20 @@
-"""What a pod is to do while it runs, as annotations on the pod ask for it. Without any it starts at once and stays.
+"""Annotations of a pod that tell the kubelet how the pod behaves. Without any, it is ready at once and runs on.
 
 ===================================  =============================================================================
 annotation                           meaning
 ===================================  =============================================================================
-sandbox.grove.io/ready-after         seconds from the start of the containers until they are ready
-sandbox.grove.io/never-ready         "true": the containers run, but never get ready
+sandbox.grove.io/ready-after         seconds from the start of the containers until they become ready
+sandbox.grove.io/never-ready         "true": the containers run, but never become ready
 sandbox.grove.io/image-error         name of a container whose image cannot be pulled; "*" for all of them
 sandbox.grove.io/init-seconds        how long each init container runs
-sandbox.grove.io/init-exit-code      what each init container exits with; 0 if not given
+sandbox.grove.io/init-exit-code      exit code of each init container, 0 by default
 sandbox.grove.io/exit-after          seconds from the start of the containers until they exit
-sandbox.grove.io/exit-code           what they exit with; 1 if not given
-sandbox.grove.io/exit-times          how often they exit before they stay; every time if not given
+sandbox.grove.io/exit-code           exit code of the containers, 1 by default
+sandbox.grove.io/exit-times          how often they exit before they keep running; without limit by default
 sandbox.grove.io/stop-seconds        how long they take to stop when the pod is deleted, at most its grace period
 ===================================  =============================================================================
 
-Seconds may have fractions. An annotation that cannot be read keeps the pod from starting, and its status says so.
+Seconds may have fractions. A pod with an unknown or malformed annotation does not start; its status has the reason.
 """
 
 from collections.abc import Callable
@@ -41,12 +41,12 @@ class Script:
         return self.image_error in ("*", container) and bool(self.image_error)
 
     def exits_again(self, times: int) -> bool:
-        """After having exited so many times."""
+        """Whether containers that have exited `times` times exit once more."""
         return self.exit_after is not None and (self.exit_times is None or times < self.exit_times)
 
 
 class ScriptError(ValueError):
-    """An annotation under `sandbox.grove.io/` that is unknown or cannot be read."""
+    """An annotation under `sandbox.grove.io/` is unknown or malformed."""
 
 
 def script_of(pod: KubeletPod) -> Script:
@@ -57,11 +57,11 @@ def script_of(pod: KubeletPod) -> Script:
         name = key.removeprefix(PREFIX).replace("-", "_")
         read = _READERS.get(name)
         if read is None:
-            raise ScriptError(f"annotation {key} is not known; known are: {_known()}")
+            raise ScriptError(f"unknown annotation {key}; known annotations: {_known()}")
         try:
             values[name] = read(text)
         except ValueError as error:
-            raise ScriptError(f"annotation {key} has a value that cannot be read: {text!r}") from error
+            raise ScriptError(f"annotation {key} has an invalid value: {text!r}") from error
     return Script(**values)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ from grove_sandbox.kubelet.objects import Json, KubeletContainer, KubeletNode, K
 
 @dataclass(frozen=True)
 class ContainerRuntimeState:
-    """Of one container: waiting for `reason`, or running since `started`, or ended with `exit_code`."""
+    """One container: waiting for `reason`, running since `started`, or terminated with `exit_code`."""
 
     reason: str = "PodInitializing"
     message: str = ""
@@ -37,7 +37,7 @@ class ContainerRuntimeState:
         return replace(self, ready=True)
 
     def wait_again(self, failures: int, container: str) -> "ContainerRuntimeState":
-        """It exited and is to be started again, after a while that doubles each time."""
+        """The container exited and waits for its restart, in CrashLoopBackOff."""
         seconds = min(10 * 2**failures, 300)
         text = f"back-off {seconds}s restarting failed container={container}"
         return ContainerRuntimeState(
@@ -61,7 +61,7 @@ class ContainerRuntimeState:
 
 @dataclass(frozen=True)
 class PodRuntimeState:
-    """All containers of a pod at one moment. `phase` is given only when the pod has come to its end."""
+    """All containers of a pod at one moment. `phase` is set only for a pod that has ended: Succeeded or Failed."""
 
     init: Mapping[str, ContainerRuntimeState]
     main: Mapping[str, ContainerRuntimeState]
@@ -76,7 +76,7 @@ class PodRuntimeState:
     def with_main(self, state: ContainerRuntimeState) -> "PodRuntimeState":
         return replace(self, main=dict.fromkeys(self.main, state))
 
-    def with_states(self, main: Mapping[str, ContainerRuntimeState]) -> "PodRuntimeState":
+    def with_main_states(self, main: Mapping[str, ContainerRuntimeState]) -> "PodRuntimeState":
         return replace(self, main=main)
 
     def ended(self, phase: str) -> "PodRuntimeState":
@@ -84,7 +84,7 @@ class PodRuntimeState:
 
 
 def initial_state(pod: KubeletPod, node: KubeletNode | None, address: str, now: str) -> PodRuntimeState:
-    """Nothing runs yet. What an earlier kubelet wrote about addresses and restarts holds on."""
+    """No container runs yet. Keeps the IP, start time and restart counts that an earlier kubelet process wrote."""
     addresses = (node.status.get("addresses") or []) if node else []
     known = {status["name"]: status for status in pod.status.get("containerStatuses") or ()}
     reason = "PodInitializing" if pod.spec.init_containers else "ContainerCreating"
@@ -104,33 +104,33 @@ def initial_state(pod: KubeletPod, node: KubeletNode | None, address: str, now: 
     )
 
 
-def status_of(pod: KubeletPod, life: PodRuntimeState, now: str) -> Json:
-    """A patch of the status; conditions of others on the pod are kept."""
-    has_run = all(state.started or state.restarts for state in life.main.values())
-    phase = life.phase or ("Running" if has_run else "Pending")
+def status_of(pod: KubeletPod, state: PodRuntimeState, now: str) -> Json:
+    """The status to patch. Conditions of types that a kubelet does not own are kept."""
+    has_run = all(main.started or main.restarts for main in state.main.values())
+    phase = state.phase or ("Running" if has_run else "Pending")
     return {
         "phase": phase,
-        "conditions": _conditions(pod, life, phase, now),
-        "startTime": life.started,
-        "hostIP": life.host_ip,
-        "hostIPs": [{"ip": life.host_ip}],
-        "podIP": life.pod_ip,
-        "podIPs": [{"ip": life.pod_ip}],
+        "conditions": _conditions(pod, state, phase, now),
+        "startTime": state.started,
+        "hostIP": state.host_ip,
+        "hostIPs": [{"ip": state.host_ip}],
+        "podIP": state.pod_ip,
+        "podIPs": [{"ip": state.pod_ip}],
         **(
-            {"initContainerStatuses": _container_statuses(pod.spec.init_containers, life.init)}
+            {"initContainerStatuses": _container_statuses(pod.spec.init_containers, state.init)}
             if pod.spec.init_containers
             else {}
         ),
-        "containerStatuses": _container_statuses(pod.spec.containers, life.main),
+        "containerStatuses": _container_statuses(pod.spec.containers, state.main),
     }
 
 
-def _conditions(pod: KubeletPod, life: PodRuntimeState, phase: str, now: str) -> list[Json]:
+def _conditions(pod: KubeletPod, state: PodRuntimeState, phase: str, now: str) -> list[Json]:
     sidecars = {c.name for c in pod.spec.init_containers if c.is_sidecar}
     incomplete = [
-        name for name, s in life.init.items() if not (s.running if name in sidecars else s.succeeded)
+        name for name, s in state.init.items() if not (s.running if name in sidecars else s.succeeded)
     ]
-    unready = [name for name, s in life.main.items() if not s.ready]
+    unready = [name for name, s in state.main.items() if not s.ready]
     if phase in ("Succeeded", "Failed"):
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         ready = ("False", reason, "")
@@ -151,7 +151,7 @@ def _conditions(pod: KubeletPod, life: PodRuntimeState, phase: str, now: str) ->
     }
     known = {c["type"]: c for c in pod.status.get("conditions") or ()}
     others = [c for c in known.values() if c["type"] not in wanted]
-    return [_condition(kind, *state, known.get(kind), now) for kind, state in wanted.items()] + others
+    return [_condition(kind, *text, known.get(kind), now) for kind, text in wanted.items()] + others
 
 
 def _condition(kind: str, status: str, reason: str, message: str, known: Json | None, now: str) -> Json:

@@ -10,13 +10,13 @@ from grove_sandbox.apiserver.errors import FieldViolation, StatusError
 from grove_sandbox.apiserver.resources import metadata, names
 from grove_sandbox.apiserver.resources.resource_types import ScalePaths, ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy, keep, undecodable
-from grove_sandbox.apiserver.resources.timestamps import age
 from grove_sandbox.apiserver.responses.kubectl_table import AGE, TableColumn
 from grove_sandbox.apiserver.schema.definitions import META, REF, Definitions
 from grove_sandbox.apiserver.schema.shapes import MismatchError, Shape
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
 from grove_sandbox.apiserver.verbs.selectors import dotted
+from grove_sandbox.timestamps import age
 
 
 class CustomStrategy(Strategy):

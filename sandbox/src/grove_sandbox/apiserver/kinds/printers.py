@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from grove_sandbox.apiserver.resources.timestamps import age
 from grove_sandbox.apiserver.responses.kubectl_table import AGE, CREATED_AT, TableColumn
+from grove_sandbox.timestamps import age
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from grove_sandbox.apiserver.resources.timestamps import age
+from grove_sandbox.timestamps import age
 
 Cell = str | int | float | bool | None
 

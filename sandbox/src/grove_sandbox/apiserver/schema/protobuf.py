@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
+from grove_sandbox import timestamps
 from grove_sandbox.apiserver.errors import bad_request, unsupported_media_type
-from grove_sandbox.apiserver.resources import timestamps
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
 MAGIC = b"k8s\0"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from grove_sandbox import timestamps
 from grove_sandbox.apiserver import admission
 from grove_sandbox.apiserver.admission import AdmissionAttempt
 from grove_sandbox.apiserver.errors import (
@@ -16,7 +17,6 @@ from grove_sandbox.apiserver.errors import (
     unsupported,
 )
 from grove_sandbox.apiserver.requests import bodies
-from grove_sandbox.apiserver.resources import timestamps
 from grove_sandbox.apiserver.resources.metadata import FOREGROUND, ORPHAN
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored

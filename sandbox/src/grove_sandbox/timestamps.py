@@ -1,6 +1,10 @@
-"""Kubernetes' times: RFC 3339 in UTC, to the second (metav1.Time) or the microsecond (MicroTime)."""
+"""Times as Kubernetes writes them: RFC 3339 in UTC, in seconds (metav1.Time) or microseconds (metav1.MicroTime)."""
 
 from datetime import UTC, datetime, timedelta
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 def rfc3339(moment: datetime) -> str:
@@ -16,7 +20,7 @@ def parse(text: str) -> datetime:
 
 
 def age(text: str, now: datetime) -> str:
-    """How long ago, as kubectl shows it."""
+    """The age that kubectl prints for a timestamp: `5s`, `3m20s`, `4d`."""
     try:
         elapsed = now - parse(text)
     except ValueError:
