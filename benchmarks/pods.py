@@ -5,10 +5,11 @@ import orjson
 
 from benchmarks.measure import Budget, cpu_per_object, finish, report
 from grove.api import Clique, ObjectMeta, PodCliqueSet, PodCliqueSetSpec, PodCliqueSetTemplate
-from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.cliques import standalone_clique
 from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.plan.objects.podgangs import GangScheduling, pod_gang
 from grove.plan.objects.pods import PodBuilder
 
 PODS = 20_000
@@ -35,7 +36,8 @@ def example() -> SetLayout:
 def main() -> None:
     layout = example()
     clique = standalone_clique(layout, layout.standalone[0], 0)
-    [gang] = gangs_of_replica(layout, 0, {}, GangSettings("default-scheduler", "default"))
+    [members] = gang_members(layout, 0, {})
+    gang = pod_gang(layout, members, GangScheduling("default-scheduler", "default"))
     drafts = GroupDrafts(PodDraft(scheduler_name="default-scheduler", gate="example.com/gang"))
 
     def builder() -> PodBuilder:

@@ -11,19 +11,18 @@ from grove import __version__
 from grove.api.config import OperatorConfiguration
 from grove.api.meta import Resource
 from grove.api.podcliqueset import PodCliqueSet
-from grove.api.podgang import PodGang, PodGroup
 from grove.api.serialization import codec
 from grove.api.topology import ClusterTopologyBinding
 from grove.cli.output import CommandError, Exit
-from grove.plan.gangs.membership import topology_name
+from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects import startup
 from grove.plan.objects.claims import TemplateRef, external_templates
-from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.render import Scheduling, Sizes, render
+from grove.plan.render import ScheduledGang, SetParts, Sizes, build_gang, lay_out, render
 from grove.schedulers.backend import Backend
+from grove.schedulers.pod_drafts import draft_pods
 from grove.schedulers.recorded_dialect import with_dialect
-from grove.schedulers.registry import ConfigurationError, Registry, SelectionError
+from grove.schedulers.registry import ConfigurationError, Registry, Selection, SelectionError
 from grove.schedulers.types import Refusal, Served
 
 Json = dict[str, Any]
@@ -47,52 +46,32 @@ class Offline:
 
     def render(self, sizes: Sizes) -> list[Json]:
         """The objects of all sets. Raises CommandError for one that its scheduler cannot serve."""
-        image = f"{startup.IMAGE}:{__version__}"
-        templates = self._claim_templates
         try:
-            return [
-                o
-                for pcs in self.sets
-                for o in render(pcs, self._scheduling, init_image=image, sizes=sizes, templates=templates)
-            ]
+            return [o for pcs in self.sets for o in self._render(pcs, sizes)]
         except (SelectionError, Refusal) as e:
             raise CommandError(str(e)) from e
 
-    def _scheduling(self, layout: SetLayout) -> Scheduling:
+    def _render(self, pcs: PodCliqueSet, sizes: Sizes) -> list[Json]:
+        parts = lay_out(pcs, sizes)
+        layout = parts.layout
         selection = self._registry.select(layout)
-        backend = selection.backend
+        backend, topology = selection.backend, self._topology(layout)
         _check(backend, layout)
         self._note_missing(layout)
-
-        served = _everything(backend)
-
-        def spoken(gang: PodGang) -> PodGang:
-            return with_dialect(gang, backend.dialect(gang, (), served)) if backend.has_dialects else gang
-
-        def draft(gang: PodGang, group: PodGroup) -> PodDraft:
-            made = PodDraft(selection.scheduler_name, backend.gate)
-            backend.prepare_pod(spoken(gang), group, made)
-            return made
-
-        def surplus(gang: PodGang, group: PodGroup) -> PodDraft | None:
-            if not backend.separates_surplus(spoken(gang), group):
-                return None
-            made = PodDraft(selection.scheduler_name, backend.gate)
-            backend.prepare_surplus_pod(spoken(gang), group, made)
-            return made
-
-        def objects(gang: PodGang) -> list[Json]:
-            return [o.owned_by(gang) for o in backend.translate(spoken(gang), served)]
-
-        settings = selection.settings(self._topology(layout))
-        return Scheduling(settings, draft, surplus, objects, backend.claim_labels(layout.pcs))
+        return render(
+            parts,
+            [_scheduled(selection, topology, parts, members) for members in parts.gang_members],
+            init_image=f"{startup.IMAGE}:{__version__}",
+            templates=self._claim_templates,
+            claim_labels=backend.claim_labels(layout.pcs),
+        )
 
     def _topology(self, layout: SetLayout) -> ClusterTopologyBinding | None:
         enabled = self._configuration.topology_aware_scheduling.enabled
-        return self._topologies.get(topology_name(layout)) if enabled else None
+        return self._topologies.get(layout.topology_name) if enabled else None
 
     def _note_missing(self, layout: SetLayout) -> None:
-        topology = topology_name(layout)
+        topology = layout.topology_name
         if topology is not None and topology not in self._topologies:
             self.notes.append(
                 f"{layout.name}: the ClusterTopologyBinding {topology} is not among the files: "
@@ -104,6 +83,19 @@ class Offline:
                     f"{layout.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
                     "the files: its claims are not shown"
                 )
+
+
+def _scheduled(
+    selection: Selection, topology: ClusterTopologyBinding | None, parts: SetParts, members: GangMembers
+) -> ScheduledGang:
+    """Asks the backend about a gang."""
+    backend = selection.backend
+    served = _everything(backend)
+    gang = build_gang(parts, members, selection.scheduling(parts.layout, members, topology))
+    spoken = with_dialect(gang, backend.dialect(gang, (), served)) if backend.has_dialects else gang
+    drafts = {g.name: draft_pods(backend, spoken, g, selection.scheduler_name) for g in gang.spec.pod_groups}
+    objects = [o.owned_by(gang) for o in backend.translate(spoken, served)]
+    return ScheduledGang(gang, drafts, objects)
 
 
 class _Everything(frozenset[str]):

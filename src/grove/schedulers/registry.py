@@ -20,8 +20,9 @@ import msgspec
 from grove.api import labels
 from grove.api.config import Schedulers
 from grove.api.topology import ClusterTopologyBinding
-from grove.plan.gangs.membership import GangSettings
+from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.podgangs import GangScheduling
 from grove.schedulers.backend import Backend
 
 GROUP = "grove.schedulers"
@@ -45,17 +46,20 @@ class Selection:
     scheduler_name: str
     ambiguity: str = ""
 
-    def settings(self, topology: ClusterTopologyBinding | None) -> GangSettings:
-        """For the gangs of a set that this was selected for, with the topology that the set names."""
+    def scheduling(
+        self, layout: SetLayout, members: GangMembers, topology: ClusterTopologyBinding | None
+    ) -> GangScheduling:
+        """How a gang of the set is to be scheduled; `topology` is the one that the set names, if it exists."""
         bindings = topology.spec.scheduler_topology_bindings if topology is not None else []
         referred = {b.scheduler_name: b.topology_reference for b in bindings}
-        return GangSettings(
+        cliques = list(members.cliques.values())
+        return GangScheduling(
             self.scheduler_name,
             self.backend.name,
             topology,
             referred.get(self.backend.scheduler_name, ""),
-            self.backend.gang_annotations,
-            self.backend.default_priority_class,
+            self.backend.gang_annotations(layout.pcs, cliques),
+            self.backend.default_priority_class(cliques),
         )
 
 

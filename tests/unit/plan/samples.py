@@ -5,14 +5,15 @@ from typing import Any
 import msgspec
 
 from grove.api import PodClique, PodCliqueScalingGroup, PodCliqueSet, labels
-from grove.api.podgang import PodGang, PodGroup
+from grove.api.podgang import PodGang
 from grove.api.serialization.model import replace
-from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
 from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.plan.objects.podgangs import GangScheduling, pod_gang
 from grove.plan.objects.pods import PodBuilder
-from grove.plan.render import Scheduling
+from grove.plan.render import ScheduledGang, SetParts, Sizes, build_gang, lay_out, render
 from tests.unit.api.sets import pcs
 
 Json = dict[str, Any]
@@ -61,8 +62,9 @@ def draft(**changes: Any) -> PodDraft:
 
 def gang_of(found: SetLayout, clique: PodClique) -> PodGang:
     i = int(clique.metadata.labels[labels.REPLICA_INDEX])
-    gangs = gangs_of_replica(found, i, {}, GangSettings("default-scheduler", "default"))
-    return next(g for g in gangs if g.metadata.name == clique.metadata.labels[labels.POD_GANG])
+    name = clique.metadata.labels[labels.POD_GANG]
+    members = next(m for m in gang_members(found, i, {}) if m.name == name)
+    return pod_gang(found, members, GangScheduling("default-scheduler", "default"))
 
 
 def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> Json:
@@ -73,10 +75,14 @@ def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> 
     return built
 
 
-def scheduling(found: SetLayout) -> Scheduling:
-    name = found.scheduler_name or "default-scheduler"
+def rendered(found: PodCliqueSet, sizes: Sizes | None = None, **how: Any) -> list[Json]:
+    """All objects of a set, with a backend that adds nothing."""
+    parts = lay_out(found, sizes)
+    return render(parts, scheduled(parts), init_image=INIT_IMAGE, **how)
 
-    def make(gang: PodGang, group: PodGroup) -> PodDraft:
-        return draft(scheduler_name=name)
 
-    return Scheduling(GangSettings(scheduler_name=name, backend="example"), make)
+def scheduled(parts: SetParts) -> list[ScheduledGang]:
+    name = parts.layout.scheduler_name or "default-scheduler"
+    gangs = [build_gang(parts, m, GangScheduling(name, "example")) for m in parts.gang_members]
+    drafts = GroupDrafts(draft(scheduler_name=name))
+    return [ScheduledGang(gang, {g.name: drafts for g in gang.spec.pod_groups}) for gang in gangs]

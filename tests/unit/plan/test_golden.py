@@ -13,14 +13,14 @@ import pytest
 
 from grove.api import PodCliqueSet, labels
 from grove.api.defaults import with_defaults
-from grove.api.podgang import PodGang, PodGroup
+from grove.api.podgang import PodGang
 from grove.api.scalars import Duration
 from grove.api.serialization import codec, yaml
 from grove.api.serialization.model import replace
-from grove.plan.gangs.membership import GangSettings
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.render import Scheduling, render
+from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
+from grove.plan.objects.podgangs import GangScheduling
+from grove.plan.render import ScheduledGang, build_gang, lay_out, render
 
 Json = dict[str, Any]
 
@@ -43,7 +43,7 @@ def test_a_set_means_what_it_means_to_the_reference(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_the_objects_are_those_of_the_reference(case: str) -> None:
     pcs = given(case)
-    made = aligned([as_a_server_keeps(o) for o in render(pcs, scheduling, init_image=INIT_IMAGE)])
+    made = aligned([as_a_server_keeps(o) for o in rendered(pcs)])
     expected = aligned([as_we_make(o) for o in recorded(case) if is_ours_to_make(o, pcs)])
     assert list(made) == list(expected)
     for key in expected:
@@ -51,7 +51,7 @@ def test_the_objects_are_those_of_the_reference(case: str) -> None:
 
 
 def test_the_cases_cover_every_kind() -> None:
-    kinds = {o["kind"] for case in CASES for o in render(given(case), scheduling, init_image=INIT_IMAGE)}
+    kinds = {o["kind"] for case in CASES for o in rendered(given(case))}
     assert kinds == {
         "PodClique",
         "PodCliqueScalingGroup",
@@ -76,18 +76,24 @@ def recorded(case: str) -> list[Json]:
     return [d.value for d in yaml.load_all((GOLDEN / "objects" / f"{case}.yaml").read_text())]
 
 
-def scheduling(layout: SetLayout) -> Scheduling:
-    """Stands in for the scheduler backends, which have golden files of their own."""
-    name = layout.scheduler_name or "default-scheduler"
+def rendered(pcs: PodCliqueSet) -> list[Json]:
+    """With a stand-in for the scheduler backends, which have golden files of their own."""
+    parts = lay_out(pcs)
+    scheduler = parts.layout.scheduler_name or "default-scheduler"
+    gangs: list[ScheduledGang] = []
+    for members in parts.gang_members:
+        gang = build_gang(parts, members, GangScheduling(scheduler, BACKEND))
+        drafts = GroupDrafts(draft(gang, scheduler))
+        gangs.append(ScheduledGang(gang, {g.name: drafts for g in gang.spec.pod_groups}))
+    return render(parts, gangs, init_image=INIT_IMAGE)
 
-    def draft(gang: PodGang, group: PodGroup) -> PodDraft:
-        made = PodDraft(scheduler_name=name, gate=GATE)
-        if name == "volcano":
-            keys = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-            made.annotations = dict.fromkeys(keys, gang.metadata.name or "")
-        return made
 
-    return Scheduling(GangSettings(scheduler_name=name, backend=BACKEND), draft)
+def draft(gang: PodGang, scheduler: str) -> PodDraft:
+    drafted = PodDraft(scheduler, GATE)
+    if scheduler == "volcano":
+        keys = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+        drafted.annotations = dict.fromkeys(keys, gang.metadata.name or "")
+    return drafted
 
 
 # What was recorded, without what we decided to do differently.

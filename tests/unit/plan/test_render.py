@@ -9,17 +9,12 @@ from hypothesis import strategies as st
 from grove.api import PodCliqueSet
 from grove.api.serialization import codec
 from grove.api.validation import validate
-from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.claims import TemplateRef
-from grove.plan.render import Scheduling, Sizes, render
+from grove.plan.render import ScheduledGang, Sizes, lay_out, render
 from tests.unit.api.sets import clique, pcs, pcs_json
-from tests.unit.plan.samples import DEVICE, INIT_IMAGE, scheduling, share, template
+from tests.unit.plan.samples import DEVICE, INIT_IMAGE, rendered, scheduled, share, template
 
 Json = dict[str, Any]
-
-
-def rendered(found: PodCliqueSet, **how: Any) -> list[Json]:
-    return render(found, scheduling, init_image=INIT_IMAGE, **how)
 
 
 def count(objects: list[Json]) -> Counter[str]:
@@ -56,6 +51,11 @@ def test_sizes_can_be_tried() -> None:
     assert rendered(GROUPED, sizes=Sizes(replicas=0)) == []
 
 
+def test_a_group_that_is_scaled_to_zero_has_no_pods_in_its_base_gang() -> None:
+    (gang,) = (o for o in rendered(GROUPED, sizes=Sizes(copies={"g": 0})) if o["kind"] == "PodGang")
+    assert [len(g["podReferences"]) for g in gang["spec"]["podgroups"]] == [1, 0]
+
+
 def test_what_is_referred_to_comes_first() -> None:
     seen = {"PodCliqueSet/train"}
     for obj in rendered(GROUPED, sizes=Sizes(replicas=2)):
@@ -85,13 +85,12 @@ def test_gangs_name_exactly_the_pods_that_say_they_belong_to_them() -> None:
 
 
 def test_the_schedulers_objects_follow_their_gang() -> None:
-    def with_objects(layout: SetLayout) -> Scheduling:
-        plain = scheduling(layout)
-        return Scheduling(
-            plain.settings, plain.draft, objects=lambda g: [{"kind": "PodGroup", "of": g.metadata.uid}]
-        )
-
-    found = render(GROUPED, with_objects, init_image=INIT_IMAGE)
+    parts = lay_out(GROUPED)
+    gangs = [
+        ScheduledGang(s.gang, s.drafts, [{"kind": "PodGroup", "of": s.gang.metadata.uid}])
+        for s in scheduled(parts)
+    ]
+    found = render(parts, gangs, init_image=INIT_IMAGE)
     kinds = [o["kind"] for o in found if o["kind"].startswith("PodG")]
     assert kinds == ["PodGang", "PodGroup"] * 2
     assert next(o for o in found if o["kind"] == "PodGroup")["of"] == "<uid of PodGang/train-0>"

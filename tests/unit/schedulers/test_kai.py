@@ -9,11 +9,12 @@ from grove.api.conditions import Reason
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
-from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.podgangs import pod_gang
 from grove.schedulers.kai.backend import Kai
-from grove.schedulers.registry import ConfigurationError, Registry
+from grove.schedulers.registry import ConfigurationError, Registry, Selection
 from grove.schedulers.types import Observation, Refusal
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import (
@@ -135,8 +136,8 @@ def test_a_queue_on_cliques_reaches_all_gangs(of_set: str, of_cliques: tuple[str
         of_set, of_cliques, podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["c0"], "replicas": 2}]
     )
     assert list(kai.validate(found)) == []
-    settings = GangSettings("kai-scheduler", "kai", annotate=kai.gang_annotations)
-    gangs = gangs_of_replica(SetLayout(found), 0, {}, settings)
+    layout, selection = SetLayout(found), Selection(kai, "kai-scheduler")
+    gangs = [pod_gang(layout, m, selection.scheduling(layout, m, None)) for m in gang_members(layout, 0, {})]
     assert [g.metadata.annotations[labels.QUEUE] for g in gangs] == [queue, queue]
     assert kai.claim_labels(found) == {"kai.scheduler/queue": queue}
 

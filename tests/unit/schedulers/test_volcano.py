@@ -8,7 +8,7 @@ from grove.api import PodCliqueSet, labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
-from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.schedulers.registry import ConfigurationError, Registry
 from grove.schedulers.types import Observation, Refusal
@@ -81,10 +81,9 @@ def test_gangs_say_what_their_minimum_requests() -> None:
             {"name": "unit", "cliqueNames": ["worker"], "replicas": 2, "minAvailable": 1}
         ],
     )
-    settings = GangSettings("volcano", "volcano", annotate=admitting.gang_annotations)
     said = [
-        g.metadata.annotations[labels.MIN_RESOURCES]
-        for g in gangs_of_replica(SetLayout(found), 0, {}, settings)
+        admitting.gang_annotations(found, list(members.cliques.values()))[labels.MIN_RESOURCES]
+        for members in gang_members(SetLayout(found), 0, {})
     ]
     gi = 2**30
     assert said == [f'{{"cpu":"4500m","memory":"{3 * gi}"}}', f'{{"cpu":"3","memory":"{2 * gi}"}}']

@@ -12,9 +12,10 @@ from grove.api.pod_view import Pod, PodMetadata, PodOwner, PodSpec, PodStatus
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
-from grove.plan.gangs.membership import base_gang
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
+from grove.plan.objects.podgangs import pod_gang
 from grove.schedulers.registry import Selection
 from grove.schedulers.types import Refusal, Served
 from grove.schedulers.yunikorn.backend import (
@@ -41,7 +42,9 @@ def containers(*requests: Json, **more: Any) -> Json:
 def gang_of(found: PodCliqueSet, backend: YuniKorn = yunikorn) -> PodGang:
     """As the operator makes it."""
     found.metadata.namespace = "team-a"
-    made = base_gang(SetLayout(found), 0, Selection(backend, "yunikorn").settings(None), {})
+    layout = SetLayout(found)
+    base, *_ = gang_members(layout, 0, {})
+    made = pod_gang(layout, base, Selection(backend, "yunikorn").scheduling(layout, base, None))
     made.metadata.uid = "5d1c7a52-0000-4000-8000-000000000001"
     made.metadata.owner_references = []
     return made

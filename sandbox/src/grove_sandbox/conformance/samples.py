@@ -14,8 +14,9 @@ from grove.api.podgang import NamespacedName, PodGang
 from grove.api.serialization import codec
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
-from grove.plan.gangs.membership import gangs_of_replica, topology_name
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.podgangs import pod_gang
 from grove.schedulers.backend import Backend
 from grove.schedulers.recorded_dialect import with_dialect
 from grove.schedulers.registry import Selection
@@ -180,9 +181,13 @@ CONSTRAINED = {
 def gangs_of(backend: Backend, pcs: PodCliqueSet, served: Served, *, named: bool = False) -> list[PodGang]:
     """All gangs of a set, as the backend gets to see them; `named` ones name their pods. May raise Refusal."""
     layout = SetLayout(pcs)
-    topology = TOPOLOGY if topology_name(layout) else None
-    settings = Selection(backend, backend.scheduler_name).settings(topology)
-    found = [g for i in range(layout.replicas) for g in gangs_of_replica(layout, i, {}, settings)]
+    topology = TOPOLOGY if layout.topology_name else None
+    selection = Selection(backend, backend.scheduler_name)
+    found = [
+        pod_gang(layout, members, selection.scheduling(layout, members, topology))
+        for i in range(layout.replicas)
+        for members in gang_members(layout, i, {})
+    ]
     return [_recorded(backend, _in_cluster(g, named=named), served) for g in found]
 
 

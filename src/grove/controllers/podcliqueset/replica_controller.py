@@ -27,13 +27,14 @@ from grove.controllers.shared.indexes import ReplicaKey, label, replica_index, r
 from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, touched, went
 from grove.controllers.shared.status_writer import describe
-from grove.plan.gangs.membership import gang_names, gangs_of_replica
+from grove.plan.gangs.membership import gang_members, gang_names
 from grove.plan.layout.clique_position import find_position
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.autoscaling import autoscalers
 from grove.plan.objects.claims import replica_claims
 from grove.plan.objects.cliques import CLIQUE_OURS, as_scaled, scaling_group, standalone_clique
 from grove.plan.objects.mnnvl import compute_domains
+from grove.plan.objects.podgangs import pod_gang
 from grove.plan.objects.services import headless_service
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
@@ -168,8 +169,10 @@ class ReplicaController:
         i, informers = key.replica, self._informers
         cliques = informers.cliques.cache.by_index("replica", key)
         minimums = {c.metadata.name or "": m for c in cliques if (m := c.spec.min_available) is not None}
-        settings = self._judgements.settings(layout)
-        gangs = gangs_of_replica(layout, i, self._copies(layout, i), settings, minimums)
+        gangs = [
+            pod_gang(layout, members, self._judgements.scheduling(layout, members))
+            for members in gang_members(layout, i, self._copies(layout, i), minimums)
+        ]
         work: list[_Work] = []
         for gang in gangs:
             body, code = partial(self._gang_body, gang), "ERR_CREATE_OR_PATCH_PODGANG"

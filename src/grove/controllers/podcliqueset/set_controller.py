@@ -30,7 +30,6 @@ from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, not_as_left, touched, went
 from grove.controllers.shared.status_writer import GATHER, Reports, last_errors, write_status
 from grove.plan.explain import Finding, in_words
-from grove.plan.gangs.membership import topology_name
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.access import access
 from grove.plan.objects.claims import set_claims
@@ -200,7 +199,7 @@ class SetController:
     ) -> PodCliqueSetStatus:
         informers = self._informers
         enabled = self._context.configuration.topology_aware_scheduling.enabled
-        name = topology_name(layout)
+        name = layout.topology_name
         topology = Topology(enabled, informers.topologies.cache.get(ObjectKey("", name)) if name else None)
         gangs = informers.gangs.cache.by_index("set", key_of(pcs))
         return set_status(

@@ -11,8 +11,9 @@ from grove.api.conditions import EventReason
 from grove.api.validation import Known, Problem, validate
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.informers import Informers
-from grove.plan.gangs.membership import GangSettings, topology_name
+from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.podgangs import GangScheduling
 from grove.runtime.client.objects import ObjectKey, uid_of
 from grove.schedulers.registry import Selection, SelectionError
 
@@ -69,13 +70,13 @@ class SetJudgements:
         self._judged.pop(uid, None)
         self._valid.pop(uid, None)
 
-    def settings(self, layout: SetLayout) -> GangSettings:
-        """What the cluster decides about the gangs of a set; `layout` is what `get` gave."""
+    def scheduling(self, layout: SetLayout, members: GangMembers) -> GangScheduling:
+        """How a gang of the set is to be scheduled. `layout` is the one that `get` returned."""
         _, selection = self._valid[uid_of(layout.pcs)]
         topology = None
-        if self._context.configuration.topology_aware_scheduling.enabled and (name := topology_name(layout)):
+        if self._context.configuration.topology_aware_scheduling.enabled and (name := layout.topology_name):
             topology = self._informers.topologies.cache.get(ObjectKey("", name))
-        return selection.settings(topology)
+        return selection.scheduling(layout, members, topology)
 
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.

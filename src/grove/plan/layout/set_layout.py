@@ -12,6 +12,7 @@ from grove.api.defaults import with_defaults
 from grove.api.meta import OwnerReference, Resource
 from grove.api.podcliqueset import Clique, PodCliqueSet, ScalingGroup
 from grove.api.validation.podspec import scheduler_name
+from grove.api.validation.topology import places
 from grove.plan.layout.template_hash import generation_hash, template_hash
 
 
@@ -72,6 +73,13 @@ class SetLayout:
     def scheduler_name(self) -> str:
         """What the pods ask for; empty when they leave it open. All cliques agree: validation saw to that."""
         return next((n for c in self.cliques.values() if (n := scheduler_name(c.spec.pod_spec))), "")
+
+    @cached_property
+    def topology_name(self) -> str | None:
+        """The topology that the set names. All its constraints agree on one: validation saw to that."""
+        return next(
+            (p.constraint.topology_name for p in places(self.pcs) if p.constraint.topology_name), None
+        )
 
     @cached_property
     def shares_claims(self) -> bool:

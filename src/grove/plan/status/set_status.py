@@ -29,7 +29,6 @@ from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.topology import places
-from grove.plan.gangs.membership import topology_name
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import is_available, is_updated
@@ -197,7 +196,7 @@ def _levels(layout: SetLayout, topology: Topology) -> tuple[ConditionStatus, str
         return "Unknown", Reason.TOPOLOGY_DISABLED, message
     if not domains:
         return "False", Reason.TOPOLOGY_LEVELS_AVAILABLE, "the set has no topology constraints"
-    name = topology_name(layout)
+    name = layout.topology_name
     if name is None:
         message = (
             "the set has topology constraints, but none says which topology: set topologyName in one of them"

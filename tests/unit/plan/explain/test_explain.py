@@ -39,9 +39,10 @@ from grove.plan.explain import (
     top_reason,
     worst,
 )
-from grove.plan.gangs.membership import GangSettings, gangs_of_replica
+from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.cliques import member_clique, scaling_group, standalone_clique
+from grove.plan.objects.podgangs import GangScheduling, pod_gang
 from tests.unit.api.sets import clique, pcs
 from tests.unit.plan import observed
 
@@ -76,7 +77,7 @@ class World:
         metadata = replace(found.metadata, namespace="default", generation=1)
         self.pcs = replace(found, metadata=metadata, status=PodCliqueSetStatus(observed_generation=1))
         layout = SetLayout(self.pcs)
-        settings = GangSettings("default-scheduler", "default")
+        scheduling = GangScheduling("default-scheduler", "default")
         self.groups: list[PodCliqueScalingGroup] = [scaling_group(layout, g, 0) for g in layout.groups]
         self.cliques: list[PodClique] = [standalone_clique(layout, c, 0) for c in layout.standalone]
         for template_group, group in zip(layout.groups, self.groups, strict=True):
@@ -85,7 +86,9 @@ class World:
                 for j in range(group.spec.replicas)
                 for c in template_group.cliques
             ]
-        self.gangs: list[PodGang] = gangs_of_replica(layout, 0, {}, settings)
+        self.gangs: list[PodGang] = [
+            pod_gang(layout, members, scheduling) for members in gang_members(layout, 0, {})
+        ]
         self.pods: list[Pod] = [self.pod(c, n) for c in self.cliques for n in range(c.spec.replicas)]
         self.events: list[Event] = []
         for gang in self.gangs:
