@@ -36,7 +36,7 @@ from grove.api.podgang import (
     PodGroup,
     TopologyConstraintGroup,
 )
-from grove.api.scalars import Duration, IntOrString, MicroTime, Quantity, Time
+from grove.api.scalars import Duration, IntOrString, MicroTime, Time
 from grove.api.scalinggroup import (
     PodCliqueScalingGroup,
     PodCliqueScalingGroupSpec,
@@ -60,6 +60,7 @@ from grove.api.topology import (
     TopologyLevel,
     TopologyPack,
 )
+from grove.schema.quantity import Quantity
 
 __all__ = [
     "AutoScalingConfig",

@@ -8,6 +8,7 @@ from msgspec import Raw
 from grove.api.scalars import Time
 from grove.api.serialization import codec, yaml
 from grove.api.serialization.model import About, Int64, Model
+from grove.schema.name_syntax import CONDITION_REASON, DNS_SUBDOMAIN, QUALIFIED_NAME
 
 
 class OwnerReference(Model):
@@ -123,7 +124,7 @@ class Condition(Model):
         About(
             "What the condition is about.",
             max_length=316,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+            pattern=f"^({DNS_SUBDOMAIN}/)?({QUALIFIED_NAME})$",
         ),
     ]
     status: Annotated[ConditionStatus, About("Whether it holds.")]
@@ -133,7 +134,7 @@ class Condition(Model):
             "One word for scripts: why the condition has this status.",
             min_length=1,
             max_length=1024,
-            pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+            pattern=f"^{CONDITION_REASON}$",
         ),
     ]
     message: Annotated[str, About("A sentence for people.", max_length=32768)]

@@ -1,19 +1,19 @@
-"""Kubernetes scalars as they stand on the wire, with exact round trips.
+"""Kubernetes' scalar types: durations, times, int-or-string; and how msgspec reads and writes them.
 
-A value keeps the text that it was read from, so writing it back changes nothing; what it means (an exact
-number, a length of time, an instant) is computed on demand.
+A value keeps the text that it was read from, so a round trip changes nothing. Its meaning (a number of nanoseconds, a
+point in time) is computed on demand. Quantities are in `grove.schema.quantity`.
 """
 
 import re
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from functools import lru_cache, total_ordering
+from functools import lru_cache
 from typing import Annotated, Self
 
 import msgspec
 
 from grove.api.serialization.model import About
+from grove.schema.quantity import Quantity
 
 # JSON has both; Kubernetes writes whichever the user wrote.
 IntOrString = Annotated[int | str, About(schema={"x-kubernetes-int-or-string": True})]
@@ -29,7 +29,7 @@ _DURATION_UNITS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_DURATION_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 class Duration(str):
@@ -64,7 +64,7 @@ def _parse_duration(text: str) -> int:
     if body == "0":
         return 0
     parts = list(_DURATION_PART.finditer(body))
-    if not parts or "".join(p.group() for p in parts) != body or not body.isprintable():
+    if not parts or "".join(p.group() for p in parts) != body:
         raise ValueError(f"{text!r} is not a duration: write it as in 4h, 30m or 1h30m")
     total = sum(Fraction(p[1]) * _DURATION_UNITS[p[2]] for p in parts)
     if total >= 2**63:
@@ -94,87 +94,14 @@ def _decimal(value: int, size: int) -> str:
     return f"{whole}.{rest:0{digits}d}".rstrip("0").rstrip(".") if rest else str(whole)
 
 
-_BINARY = {s: 1024**i for i, s in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)}
-_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:(Ki|Mi|Gi|Ti|Pi|Ei)|([eE][+-]?\d{1,4})|([numkMGTPE])?)")
-
-
-@total_ordering
-class Quantity:
-    """An amount of a resource such as `100m`, `1.5` or `16Gi`: exact, ordered by amount, written as it was read."""
-
-    __slots__ = ("amount", "written")
-
-    def __init__(self, written: str | float) -> None:
-        self.written = written  # JSON numbers are quantities too
-        self.amount = _parse_quantity(str(written))
-
-    def __str__(self) -> str:
-        return str(self.written)
-
-    def __repr__(self) -> str:
-        return f"Quantity({self.written!r})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Quantity) and self.amount == other.amount
-
-    def __lt__(self, other: "Quantity") -> bool:
-        return self.amount < other.amount
-
-    def __hash__(self) -> int:
-        return hash(self.amount)
-
-    def __add__(self, other: "Quantity") -> "Quantity":
-        return Quantity.of(self.amount + other.amount, binary=self._is_binary and other._is_binary)
-
-    def __mul__(self, count: int) -> "Quantity":
-        return Quantity.of(self.amount * count, binary=self._is_binary)
-
-    @property
-    def _is_binary(self) -> bool:
-        return str(self).endswith("i")
-
-    @classmethod
-    def of(cls, amount: Fraction, *, binary: bool = False) -> "Quantity":
-        """The shortest usual text of an amount, rounded up to a billionth as Kubernetes does."""
-        nano = -((-amount * 10**9) // 1)
-        if binary and nano % 10**9 == 0:
-            whole = int(nano // 10**9)
-            for suffix, size in reversed(_BINARY.items()):
-                if whole and whole % size == 0:
-                    return cls(f"{whole // size}{suffix}")
-            return cls(str(whole))
-        return cls(_decimal_quantity(int(nano)))
-
-
-def _decimal_quantity(nano: int) -> str:
-    for suffix, power in reversed(_DECIMAL.items()):
-        size = 10 ** (power + 9)
-        if nano and nano % size == 0:
-            return f"{nano // size}{suffix}"
-    return "0"
-
-
-def _parse_quantity(text: str) -> Fraction:
-    match = _QUANTITY.fullmatch(text)
-    if match is None or not text.isascii():
-        raise ValueError(f"{text!r} is not a quantity: write it as in 500m, 2, 1.5 or 16Gi")
-    number, binary, exponent, decimal = match.groups()
-    try:
-        base = Fraction(Decimal(number + (exponent or "")))
-    except InvalidOperation as e:
-        raise ValueError(f"{text!r} is not a quantity: its exponent is out of range") from e
-    return base * (_BINARY[binary] if binary else Fraction(f"1e{_DECIMAL[decimal or '']}"))
-
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class _Instant(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
-        if not _TIME.fullmatch(text) or not text.isascii():
+        if not _TIME.fullmatch(text):
             raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
         datetime.fromisoformat(text)
         return super().__new__(cls, text)
@@ -190,9 +117,8 @@ class Time(_Instant):
     __slots__ = ()
 
     @classmethod
-    def at(cls, when: datetime) -> "Time":
-        utc = _utc(when)
-        return _second(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second)
+    def at(cls, when: datetime) -> Self:
+        return cls(_utc(when).replace(tzinfo=None).isoformat(timespec="seconds") + "Z")
 
 
 class MicroTime(_Instant):
@@ -203,12 +129,6 @@ class MicroTime(_Instant):
     @classmethod
     def at(cls, when: datetime) -> Self:
         return cls(_utc(when).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z")
-
-
-@lru_cache(maxsize=16)
-def _second(*when: int) -> Time:
-    """Much is written within one second."""
-    return Time("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z".format(*when))
 
 
 def _utc(when: datetime) -> datetime:

@@ -5,9 +5,11 @@ from typing import Annotated, ClassVar, Literal
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
 from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
 from grove.api.serialization.model import About, Cel, Int64, Model, default
+from grove.schema.name_syntax import QUALIFIED_NAME
 
 _DOMAIN = r"^[a-z][a-z0-9-]*$"
-_LABEL_KEY = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$"
+# Looser than Kubernetes on the part before the slash, as the reference's CRD is.
+_LABEL_KEY = f"^({QUALIFIED_NAME}/)?{QUALIFIED_NAME}$"
 
 TopologyDomain = Annotated[str, About(min_length=1, max_length=63, pattern=_DOMAIN)]
 

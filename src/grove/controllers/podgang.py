@@ -12,7 +12,6 @@ writer. Where the backend runs as its own deployment, each process does its half
     backend     the scheduler's objects; BackendSynced, SchedulerDialect, Unschedulable, the placement score
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +47,7 @@ from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.triggers import Trigger, itself
 from grove.schedulers.types import Observation
+from grove.schema.name_syntax import is_condition_reason
 
 
 class GangController:
@@ -274,12 +274,9 @@ class GangController:
 
 def _as_reason(seen: Observation) -> tuple[str, str]:
     """Reason and message of a condition; what is no reason for an API server goes into the message."""
-    if REASON.fullmatch(seen.reason):
+    if is_condition_reason(seen.reason):
         return seen.reason, seen.message
     return ConditionType.UNSCHEDULABLE, f"{seen.reason}: {seen.message}" if seen.reason else seen.message
-
-
-REASON = re.compile("[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 
 
 def _all(pods: dict[str, list[Pod]]) -> list[Pod]:

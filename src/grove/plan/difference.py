@@ -8,7 +8,7 @@ The result is a JSON merge patch (RFC 7386), or None when there is nothing to do
 from collections.abc import Collection
 from typing import Any
 
-from grove.api.scalars import Quantity
+from grove.schema.quantity import Quantity
 
 Json = dict[str, Any]
 

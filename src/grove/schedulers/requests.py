@@ -14,7 +14,7 @@ from math import ceil
 import msgspec
 from msgspec import Raw
 
-from grove.schema.quantity import parse_quantity
+from grove.schema.quantity import Quantity
 
 Requests = dict[str, Fraction]
 
@@ -65,7 +65,7 @@ def _of(part: "_Container | _PodSpec") -> Requests:
 
 
 def _amounts(quantities: Mapping[str, str | int | float]) -> Requests:
-    return {name: parse_quantity(str(quantity)) for name, quantity in quantities.items()}
+    return {name: Quantity(quantity).amount for name, quantity in quantities.items()}
 
 
 def _larger(a: Requests, b: Requests) -> Requests:

@@ -27,7 +27,7 @@ _Quantity = dict[str, str]
 
 
 def _quantity(text: str) -> _Quantity:
-    return _pack(parse_quantity(text))
+    return _pack(parse_quantity(text)[0])
 
 
 def _pack(value: Fraction) -> _Quantity:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from email.utils import parseaddr
 from urllib.parse import urlsplit
 
+from grove.schema.name_syntax import is_dns_label, is_dns_subdomain
+
 _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
@@ -33,8 +35,6 @@ _HOSTNAME = re.compile(
     r"[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*\.?"
 )
 _MAC = re.compile(r"([0-9a-fA-F]{2}([:-])){5,7}[0-9a-fA-F]{2}|([0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}")
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
 def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
@@ -94,8 +94,8 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     "hostname": lambda text: len(text) <= 255 and _HOSTNAME.fullmatch(text) is not None,
     "ipv4": _parses(ipaddress.IPv4Address),
     "ipv6": _parses(ipaddress.IPv6Address),
-    "k8s-long-name": lambda text: len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None,
-    "k8s-short-name": lambda text: len(text) <= 63 and _LABEL.fullmatch(text) is not None,
+    "k8s-long-name": is_dns_subdomain,
+    "k8s-short-name": is_dns_label,
     "mac": lambda text: _MAC.fullmatch(text) is not None,
     "password": lambda text: True,
     "uri": _uri,

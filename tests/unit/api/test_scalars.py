@@ -1,16 +1,16 @@
 """Quantities, durations and times mean what Kubernetes means by them, and are written as they were read."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from fractions import Fraction
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.api.scalars import Duration, IntOrString, MicroTime, Quantity, Time
+from grove.api.scalars import Duration, IntOrString, MicroTime, Time
 from grove.api.serialization.codec import decode, encode
 from grove.api.serialization.model import Model
+from grove.schema.quantity import Quantity
 
 
 class Everything(Model):
@@ -77,7 +77,9 @@ def test_a_duration_is_the_time_that_go_takes_it_for(text: str, nanoseconds: int
     assert Duration(text).nanoseconds == nanoseconds
 
 
-@pytest.mark.parametrize("text", ["", "4", "4d", "h", "1h 2m", "1,5s", "s1", "300000h1h9999999h", "4h\n"])
+@pytest.mark.parametrize(
+    "text", ["", "4", "4d", "h", "1h 2m", "1,5s", "s1", "300000h1h9999999h", "4h\n", "٣s"]
+)
 def test_what_go_does_not_take_for_a_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):
         Duration(text)
@@ -103,45 +105,6 @@ def test_the_canonical_form_is_the_one_go_prints(text: str, canonical: str) -> N
 @given(st.integers(-(2**62), 2**62))
 def test_a_canonical_duration_is_the_same_time(nanoseconds: int) -> None:
     assert Duration.of(nanoseconds=nanoseconds).nanoseconds == nanoseconds
-
-
-@pytest.mark.parametrize(
-    ("text", "amount"),
-    [
-        ("100m", Fraction(1, 10)),
-        ("1.5", Fraction(3, 2)),
-        ("16Gi", 16 * 2**30),
-        ("1e3", 1000),
-        ("2E-1", Fraction(1, 5)),
-        ("5E", 5 * 10**18),
-        ("-1k", -1000),
-        (".5", Fraction(1, 2)),
-        (3, 3),
-        (0.25, Fraction(1, 4)),
-    ],
-)
-def test_a_quantity_is_exact(text: str | float, amount: Fraction | int) -> None:
-    assert Quantity(text).amount == amount
-
-
-@pytest.mark.parametrize("text", ["", "m", "1mm", "1 Gi", "1gi", "0x1", "1_000", "NaN", "inf", "1e", "١"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a quantity"):
-        Quantity(text)
-
-
-def test_quantities_compare_and_add_by_amount() -> None:
-    assert Quantity("1000m") == Quantity(1)
-    assert Quantity("1Gi") > Quantity("1G")
-    assert str(Quantity("500m") + Quantity("1.5")) == "2"
-    assert str(Quantity("1500m") + Quantity("0")) == "1500m"
-    assert str(Quantity("512Mi") + Quantity("512Mi")) == "1Gi"
-    assert str(Quantity("1500m") * 3) == "4500m"
-    assert len({Quantity("1"), Quantity("1000m")}) == 1
-
-
-def test_a_sum_of_quantities_is_rounded_up_to_a_billionth() -> None:
-    assert str(Quantity("1n") + Quantity("0.1n")) == "2n"
 
 
 def test_times_are_written_in_utc() -> None:

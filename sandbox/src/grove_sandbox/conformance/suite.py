@@ -23,13 +23,14 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.api.serialization.model import replace
-from grove.api.validation.syntax import check_annotations, check_labels, is_dns_label, is_dns_subdomain
+from grove.api.validation.syntax import check_annotations, check_labels
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Backend
 from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.registry import Factory
 from grove.schedulers.types import Json, ObjectKind, Observation, Refusal, Served
+from grove.schema.name_syntax import is_dns_label, is_dns_subdomain
 
 from grove_sandbox.conformance.made import (
     drafts,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from math import ceil
 
-from grove.schema.quantity import parse_quantity
+from grove.schema.quantity import Quantity
 
 from grove_sandbox.schedulers.objects import SchedulerPod
 
@@ -12,7 +12,7 @@ Amounts = dict[str, int]
 
 
 def amounts(quantities: Mapping[str, str | int | float]) -> Amounts:
-    return {name: _whole(name, str(quantity)) for name, quantity in quantities.items()}
+    return {name: _whole(name, quantity) for name, quantity in quantities.items()}
 
 
 def add(total: Amounts, more: Mapping[str, int]) -> Amounts:
@@ -47,5 +47,5 @@ def _larger(a: Amounts, b: Amounts) -> Amounts:
 
 
 @lru_cache(maxsize=4096)
-def _whole(name: str, quantity: str) -> int:
-    return ceil(parse_quantity(quantity) * (1000 if name == "cpu" else 1))
+def _whole(name: str, quantity: str | float) -> int:
+    return ceil(Quantity(quantity).amount * (1000 if name == "cpu" else 1))

@@ -12,8 +12,9 @@ from grove.api.validation.cliques import PATH as CLIQUES
 from grove.api.validation.cliques import set_name
 from grove.api.validation.groups import PATH as GROUPS
 from grove.api.validation.problem import Problem, warning
-from grove.api.validation.syntax import is_dns_subdomain, suggest_name
+from grove.api.validation.syntax import suggest_name
 from grove.schema.errors import Path
+from grove.schema.name_syntax import is_dns_subdomain
 
 
 def check_hostnames(pcs: PodCliqueSet) -> Iterator[Problem]:

@@ -8,8 +8,8 @@ from grove.api.validation.cliques import PATH as CLIQUES
 from grove.api.validation.groups import PATH as GROUPS
 from grove.api.validation.immutable import REMEDY
 from grove.api.validation.problem import Problem, forbidden, invalid
-from grove.api.validation.syntax import is_dns_label
 from grove.schema.errors import Key, Path
+from grove.schema.name_syntax import is_dns_label
 
 _Places = dict[tuple[str, str], tuple[Path, Mapping[str, str]]]
 

@@ -8,8 +8,8 @@ from msgspec import Raw
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.validation.cliques import PATH
 from grove.api.validation.problem import Problem, duplicate, forbidden, invalid, warning
-from grove.api.validation.syntax import is_env_name
 from grove.schema.errors import Path
+from grove.schema.name_syntax import is_env_name
 
 
 class _Named(msgspec.Struct):

@@ -1,31 +1,13 @@
-"""The spelling rules of Kubernetes: names, labels, annotations, environment variables."""
+"""Checks names, labels and annotations against the grammar of `grove.schema.name_syntax`, with a remedy for users."""
 
 import re
 from collections.abc import Mapping
 
 from grove.api.validation.problem import Problem, invalid
 from grove.schema.errors import Key, Path
+from grove.schema.name_syntax import is_dns_subdomain, is_label_value, is_qualified_name
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL = re.compile(_LABEL)
-_DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
-_ENV_NAME = re.compile(r"[ -<>-~]+")
-
-_MAX_ANNOTATIONS = 256 * 1024
-
-
-def is_dns_subdomain(text: str) -> bool:
-    return len(text) <= 253 and _DNS_SUBDOMAIN.fullmatch(text) is not None
-
-
-def is_dns_label(text: str) -> bool:
-    return len(text) <= 63 and _DNS_LABEL.fullmatch(text) is not None
-
-
-def is_env_name(text: str) -> bool:
-    """Any printable ASCII but `=`, as Kubernetes 1.34 and later have it."""
-    return _ENV_NAME.fullmatch(text) is not None
+_MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
 def check_name(path: Path, name: str) -> list[Problem]:
@@ -49,7 +31,7 @@ def suggest_name(name: str) -> str:
 def check_labels(path: Path, labels: Mapping[str, str]) -> list[Problem]:
     problems = [p for key in labels for p in _check_key(path, key, "label")]
     for key, value in labels.items():
-        if value and (len(value) > 63 or not _QUALIFIED.fullmatch(value)):
+        if not is_label_value(value):
             problems.append(
                 invalid(
                     (*path, Key(key)),
@@ -65,7 +47,7 @@ def check_labels(path: Path, labels: Mapping[str, str]) -> list[Problem]:
 def check_annotations(path: Path, annotations: Mapping[str, str]) -> list[Problem]:
     problems = [p for key in annotations for p in _check_key(path, key.lower(), "annotation")]
     size = sum(len(k.encode()) + len(v.encode()) for k, v in annotations.items())
-    if size > _MAX_ANNOTATIONS:
+    if size > _MAX_ANNOTATIONS_BYTES:
         problems.append(
             invalid(
                 path, f"{size} bytes", "annotations may take 256 KiB in all", "keep large data in a ConfigMap"
@@ -75,9 +57,7 @@ def check_annotations(path: Path, annotations: Mapping[str, str]) -> list[Proble
 
 
 def _check_key(path: Path, key: str, what: str) -> list[Problem]:
-    prefix, slash, name = key.rpartition("/")
-    prefix_is_good = not slash or (is_dns_subdomain(prefix) and "/" not in prefix)
-    if prefix_is_good and len(name) <= 63 and _QUALIFIED.fullmatch(name):
+    if is_qualified_name(key):
         return []
     return [
         invalid(

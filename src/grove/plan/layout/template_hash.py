@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from grove.api.podcliqueset import Clique, PodCliqueSetTemplate
-from grove.api.scalars import Quantity
+from grove.schema.quantity import Quantity
 
 # Label values without vowels or look-alikes, as Kubernetes itself makes them.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"

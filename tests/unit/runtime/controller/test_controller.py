@@ -145,7 +145,9 @@ async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_wo
         async with running(controller(reconcile, filled(Pod("a", 1)), workers=1)) as task:
             await until(lambda: len(reconcile.seen) == 3)
             assert not task.done()
-    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, requeued with backoff"] * 2
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == [
+        "reconcile failed, requeued with backoff"
+    ] * 2
 
 
 async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lines_of_code() -> None:
@@ -191,7 +193,9 @@ async def test_a_namespace_that_does_not_exist_is_an_error() -> None:
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
             await until(lambda: len(reconcile.seen) == 2)
-    assert [e["event"] for e in logs if e["log_level"] == "error"] == ["reconcile failed, requeued with backoff"]
+    assert [e["event"] for e in logs if e["log_level"] == "error"] == [
+        "reconcile failed, requeued with backoff"
+    ]
 
 
 async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
