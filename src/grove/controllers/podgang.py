@@ -38,8 +38,7 @@ from grove.controllers.shared.predicates import (
 )
 from grove.controllers.shared.status_writer import GATHER_ON_THE_WAY, Reports
 from grove.plan.gangs.completion import GangCompletion, plan_completion
-from grove.plan.gangs.gates import conditions, holds
-from grove.plan.status.conditions import find, is_true, put, without
+from grove.plan.status.conditions import find, gang_conditions, gang_is, is_true, put, without
 from grove.plan.status.gang_status import gang_status
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
@@ -181,7 +180,7 @@ class GangController:
         for group in gang.spec.pod_groups:
             if (clique := informer.cache.get(ObjectKey(namespace, group.name))) is not None:
                 cliques[group.name] = clique
-        return plan_completion(gang, cliques, pods, initialized=holds(gang, ConditionType.INITIALIZED))
+        return plan_completion(gang, cliques, pods, initialized=gang_is(gang, ConditionType.INITIALIZED))
 
     async def _fill(self, gang: PodGang, init: GangCompletion) -> PodGang:
         if [g.pod_references for g in gang.spec.pod_groups] == init.groups:
@@ -200,7 +199,7 @@ class GangController:
     def _status(
         self, gang: PodGang, pods: dict[str, list[Pod]], init: GangCompletion | None, synced: Synced | None
     ) -> PodGangStatus:
-        initialized = holds(gang, ConditionType.INITIALIZED)
+        initialized = gang_is(gang, ConditionType.INITIALIZED)
         if init is not None:
             status = gang_status(gang, pods, self._context.now())
         else:
@@ -228,7 +227,7 @@ class GangController:
 
     def _report(self, gang: PodGang, synced: Synced) -> None:
         """An event for what the backend does not accept: when that is new, not each time that it is looked at."""
-        old = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+        old = find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
         before = old.reason if old is not None and old.status == "False" else ""
         if not synced.ok and synced.reason not in (before, Reason.SCHEDULER_NOT_KNOWN_YET):
             self._context.warning_event(gang, synced.reason, synced.message[:1000], "Translate")

@@ -9,8 +9,7 @@ from prometheus_client.registry import Collector
 
 from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
-from grove.plan.gangs.gates import conditions
-from grove.plan.status.conditions import find
+from grove.plan.status.conditions import find, gang_conditions
 from grove.schedulers.recorded_dialect import dialect_of
 
 
@@ -57,5 +56,5 @@ def _by_dialect(name: str, help_: str, gangs: Iterable[PodGang]) -> Metric:
 
 
 def _is_weaker(gang: PodGang) -> bool:
-    synced = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+    synced = find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
     return synced is not None and synced.reason == Reason.WEAKER_THAN_ASKED

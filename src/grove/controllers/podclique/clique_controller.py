@@ -28,15 +28,15 @@ from grove.controllers.shared.indexes import label
 from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.predicates import described_anew, gate_could_open, not_as_left, pod_moved_on
 from grove.controllers.shared.status_writer import GATHER, GATHER_ON_THE_WAY, Reports, describe, last_errors
+from grove.plan.clique_scaling import PodPlan, plan_pods
 from grove.plan.gangs.completion import POD_NOT_CREATED
 from grove.plan.gangs.gates import plan_gates
 from grove.plan.layout.clique_position import CliquePosition, find_position
 from grove.plan.layout.set_layout import SetLayout, owner_reference
 from grove.plan.objects.claims import clique_claims
-from grove.plan.objects.pod_counts import PodPlan, plan_pods, pod_index
 from grove.plan.objects.pods import PodBuilder, labels_in_common
+from grove.plan.pod_state import is_present, is_terminating, pod_index
 from grove.plan.status.clique_status import clique_status
-from grove.plan.status.pod_state import is_present, is_terminating
 from grove.runtime.client.errors import AlreadyExists, ApiError, Forbidden, Hindrance, Invalid, NotFound
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
@@ -170,12 +170,12 @@ class CliqueController:
             if outdated:
                 return await self._delete(clique, outdated)
         group = _group(clique, gang) if gang is not None else None
-        apart_from = _apart_from(gang, group, backend)
+        surplus_from = _surplus_from(gang, group, backend)
         plan = plan_pods(
             clique.spec.replicas,
             pods,
             template_hash=label(clique, labels.POD_TEMPLATE_HASH),
-            apart_from=apart_from,
+            surplus_from=surplus_from,
         )
         if plan.replaced:
             if self._replacements.wait(uid_of(clique)):
@@ -195,7 +195,7 @@ class CliqueController:
         ):
             failures += await self._create(clique, layout, spoken, group, backend, plan.create)
         if backend is not None:
-            failures += await self._open_gates(clique, gang, group, backend, apart_from)
+            failures += await self._open_gates(clique, gang, group, backend, surplus_from)
         return failures
 
     def _left_behind(self, clique: PodClique, known: Sequence[Pod]) -> list[Pod]:
@@ -317,12 +317,12 @@ class CliqueController:
         gang: PodGang | None,
         group: PodGroup | None,
         backend: Backend,
-        apart_from: int | None,
+        surplus_from: int | None,
     ) -> list[tuple[str, Exception]]:
         gate = backend.gate
         base = self._gang(clique, labels.BASE_POD_GANG) if label(clique, labels.BASE_POD_GANG) else gang
         gates = plan_gates(
-            clique.metadata.name or "", self._pods(clique), gate, gang, base, apart_from=apart_from
+            clique.metadata.name or "", self._pods(clique), gate, gang, base, surplus_from=surplus_from
         )
         if not gates.open:
             return []
@@ -454,7 +454,7 @@ def _group(clique: PodClique, gang: PodGang) -> PodGroup | None:
     return next((g for g in gang.spec.pod_groups if g.name == clique.metadata.name), None)
 
 
-def _apart_from(gang: PodGang | None, group: PodGroup | None, backend: Backend | None) -> int | None:
+def _surplus_from(gang: PodGang | None, group: PodGroup | None, backend: Backend | None) -> int | None:
     """The first index of the pods that the backend keeps apart from the gang; None if it keeps them together."""
     if gang is None or group is None or backend is None:
         return None

@@ -34,7 +34,7 @@ from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.access import access
 from grove.plan.objects.claims import set_claims
 from grove.plan.status import conditions as status_conditions
-from grove.plan.status.set_status import ReplicaSummary, Topology, replica_summary, set_status
+from grove.plan.status.set_status import ObservedTopology, ReplicaSummary, replica_summary, set_status
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
@@ -200,7 +200,9 @@ class SetController:
         informers = self._informers
         enabled = self._context.configuration.topology_aware_scheduling.enabled
         name = layout.topology_name
-        topology = Topology(enabled, informers.topologies.cache.get(ObjectKey("", name)) if name else None)
+        topology = ObservedTopology(
+            enabled, informers.topologies.cache.get(ObjectKey("", name)) if name else None
+        )
         gangs = informers.gangs.cache.by_index("set", key_of(pcs))
         return set_status(
             pcs, layout, summaries, gangs, topology, self._context.now(), synced=synced, quick=quick

@@ -19,9 +19,8 @@ from grove.controllers.scheduler_objects.lookups import Lookups
 from grove.controllers.shared.apply import Applier, FixedFieldsError, ForeignObjectError
 from grove.controllers.shared.companions import Companion, decode_companion
 from grove.controllers.shared.status_writer import describe
-from grove.plan.gangs.gates import conditions
-from grove.plan.status.conditions import find
-from grove.plan.status.pod_state import condition, is_dead
+from grove.plan.pod_state import condition, is_dead
+from grove.plan.status.conditions import find, gang_conditions
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import Forbidden, RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
@@ -129,7 +128,7 @@ class Backends:
 
         Never raises for what concerns one gang: the answer says what is wrong. `pods` are those of the gang.
         """
-        said, before = await self._word(gang, pods), find(conditions(gang), ConditionType.BACKEND_SYNCED)
+        said, before = await self._word(gang, pods), find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
         not_yet = Reason.SCHEDULER_NOT_KNOWN_YET
         if said.reason == not_yet and before is not None and before.reason != not_yet:
             return None  # this process has just begun, and the one before it knew

@@ -11,7 +11,7 @@ from grove.api.podgang import PodGangSpec
 from grove.api.serialization.model import replace
 from grove.controllers.shared.companions import Companion
 from grove.plan.gangs.completion import cannot_create
-from grove.plan.gangs.gates import holds
+from grove.plan.status.conditions import gang_is
 from grove.runtime.cache.cache import Change
 from grove.runtime.client.objects import Origin
 
@@ -60,7 +60,7 @@ def placed_anew(change: Change[PodGang]) -> bool:
     old, new = change.old, change.new
     if old is None or new is None or described_anew(change):
         return True
-    return holds(old, ConditionType.SCHEDULED) != holds(new, ConditionType.SCHEDULED)
+    return gang_is(old, ConditionType.SCHEDULED) != gang_is(new, ConditionType.SCHEDULED)
 
 
 def steers(gang: PodGang, status: PodGangStatus) -> bool:

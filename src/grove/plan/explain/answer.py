@@ -19,10 +19,7 @@ from grove.plan.explain import parts
 from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
 from grove.plan.explain.observed import Expected, Observed, Target
 from grove.plan.explain.pods import dead_pods, gathered
-from grove.plan.gangs.gates import conditions
-from grove.plan.status.clique_status import min_available
-from grove.plan.status.conditions import find
-from grove.plan.status.pod_state import (
+from grove.plan.pod_state import (
     is_dead,
     is_finished,
     is_present,
@@ -30,6 +27,8 @@ from grove.plan.status.pod_state import (
     is_scheduled,
     is_terminating,
 )
+from grove.plan.status.clique_status import min_available
+from grove.plan.status.conditions import find, gang_conditions
 
 
 def explain(seen: Observed) -> Explanation:
@@ -258,7 +257,7 @@ def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
 
 
 def _dialect(gang: PodGang) -> str:
-    found = find(conditions(gang), ConditionType.DIALECT)
+    found = find(gang_conditions(gang), ConditionType.DIALECT)
     return found.reason if found is not None else ""
 
 

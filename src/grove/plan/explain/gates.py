@@ -9,9 +9,8 @@ from grove.api.podgang import PodGang
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, counted, listed
 from grove.plan.explain.observed import Expected, Observed
-from grove.plan.gangs.gates import holds
-from grove.plan.objects.pod_counts import is_apart
-from grove.plan.status.pod_state import is_present
+from grove.plan.pod_state import is_present, is_surplus
+from grove.plan.status.conditions import gang_is
 
 
 def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[Finding]:
@@ -35,7 +34,7 @@ def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[
 
 def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Observed) -> list[Finding]:
     about, name = f"PodClique/{expected.name}", gang.metadata.name
-    if not holds(gang, ConditionType.INITIALIZED):
+    if not gang_is(gang, ConditionType.INITIALIZED):
         message = _lacking(gang, seen) or "all pods exist, and the gang does not name them yet"
         return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     group = next((g for g in gang.spec.pod_groups if g.name == expected.name), None)
@@ -46,10 +45,10 @@ def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Ob
         message = f"PodGang {name} does not name {listed(unnamed)} yet{why}"
         return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     base = pods[0].metadata.labels.get(labels.BASE_POD_GANG, "")
-    if base and (base not in seen.gang_of or not holds(seen.gang_of[base], ConditionType.SCHEDULED)):
+    if base and (base not in seen.gang_of or not gang_is(seen.gang_of[base], ConditionType.SCHEDULED)):
         message = f"the base gang {base} is not scheduled"
         return [Finding(RunReason.WAITING_FOR_BASE_GANG, about, message)]
-    if not holds(gang, ConditionType.SCHEDULED) and all(is_apart(p, expected.minimum) for p in pods):
+    if not gang_is(gang, ConditionType.SCHEDULED) and all(is_surplus(p, expected.minimum) for p in pods):
         message = f"{counted(len(pods))}, until PodGang {name} has its minimum on nodes"
         return [Finding(RunReason.WAITING_FOR_MINIMUM, about, message)]
     return [Finding(RunReason.WAITING_FOR_GATES, about, counted(len(pods)))]

@@ -14,9 +14,8 @@ from grove.plan.explain.gates import held_back
 from grove.plan.explain.observed import Expected, Observed, is_invalid
 from grove.plan.explain.pods import dead_pods, gathered, trouble
 from grove.plan.gangs.completion import POD_NOT_CREATED
-from grove.plan.gangs.gates import conditions
-from grove.plan.status.conditions import find
-from grove.plan.status.pod_state import is_dead, is_present
+from grove.plan.pod_state import is_dead, is_present
+from grove.plan.status.conditions import find, gang_conditions
 
 # What the reasons of BackendSynced mean while it does not hold; any other is a failure.
 _BACKEND = {
@@ -148,7 +147,7 @@ def _missing(
 
 def _backend(about: str, gang: PodGang) -> list[Finding]:
     name = gang.metadata.labels.get(labels.SCHEDULER_BACKEND, "")
-    synced = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+    synced = find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
     if synced is None:
         message = f"the backend {name} has said nothing about it yet"
         return [Finding(RunReason.WAITING_FOR_BACKEND, about, message)]

@@ -14,10 +14,9 @@ from grove.api.pod_view import ContainerStatus, Pod, Terminated
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, Said, listed, quotes
 from grove.plan.explain.observed import Observed
-from grove.plan.gangs.gates import conditions
 from grove.plan.objects.startup import CONTAINER
-from grove.plan.status.conditions import find
-from grove.plan.status.pod_state import condition, disruption, is_failing, is_finished, is_ready, is_scheduled
+from grove.plan.pod_state import condition, disruption, is_failing, is_finished, is_ready, is_scheduled
+from grove.plan.status.conditions import find, gang_conditions
 
 _IMAGE_REASONS = {
     "ErrImagePull",
@@ -103,7 +102,7 @@ def _said_of_pod(pod: Pod, scheduler: str) -> list[Said]:
 def _said_of_gang(gang: str, seen: Observed) -> list[Said]:
     """What the backend heard from the scheduler's objects."""
     found = seen.gang_of.get(gang)
-    said = find(conditions(found), ConditionType.UNSCHEDULABLE) if found is not None else None
+    said = find(gang_conditions(found), ConditionType.UNSCHEDULABLE) if found is not None else None
     if found is None or said is None:
         return []
     return [Said(found.metadata.labels.get(labels.SCHEDULER_NAME, ""), f"{said.reason}: {said.message}")]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from grove.api.pod_view import Pod
 from grove.api.podclique import PodClique
 from grove.api.podgang import NamespacedName, PodGang, PodGroup
-from grove.plan.status.pod_state import is_present
+from grove.plan.pod_state import is_present
 
 # The code of an error of a PodClique.
 POD_NOT_CREATED = "ERR_CREATE_POD"

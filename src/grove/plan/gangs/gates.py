@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from grove.api.conditions import ConditionType
-from grove.api.meta import Condition
 from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang
-from grove.plan.objects.pod_counts import is_apart
-from grove.plan.status.conditions import find, is_true
+from grove.plan.pod_state import has_gate, is_surplus
+from grove.plan.status.conditions import find, gang_conditions, gang_is
 
 
 class Gates(NamedTuple):
@@ -32,11 +31,11 @@ def plan_gates(
     gang: PodGang | None,
     base: PodGang | None,
     *,
-    apart_from: int | None = None,
+    surplus_from: int | None = None,
 ) -> Gates:
     """`base` is the base gang of a scaled gang, and the gang itself otherwise.
 
-    `apart_from` is the first index of the pods that are kept apart from the gang, if any are.
+    `surplus_from` is the first index of the pods that are kept apart from the gang, if any are.
     """
     gated = [p for p in pods if p.metadata.deletion_timestamp is None and has_gate(p, gate)]
     if not gated:
@@ -47,17 +46,13 @@ def plan_gates(
     named = {r.name for g in gang.spec.pod_groups if g.name == clique for r in g.pod_references}
     ready = [p for p in gated if p.metadata.name in named]
     left = len(gated) - len(ready)
-    if apart_from is not None and not holds(gang, ConditionType.SCHEDULED):
-        required = [p for p in ready if not is_apart(p, apart_from)]
+    if surplus_from is not None and not gang_is(gang, ConditionType.SCHEDULED):
+        required = [p for p in ready if not is_surplus(p, surplus_from)]
         if len(required) < len(ready):
             return Gates(
                 required, f"PodGang {gang.metadata.name} to be scheduled, before pods beyond its minimum"
             )
     return Gates(ready, f"PodGang {gang.metadata.name} to name {left} new pods" if left else "")
-
-
-def has_gate(pod: Pod, gate: str) -> bool:
-    return gate in [g.name for g in pod.spec.scheduling_gates]
 
 
 def _closed(gang: PodGang | None, base: PodGang | None) -> str:
@@ -67,23 +62,15 @@ def _closed(gang: PodGang | None, base: PodGang | None) -> str:
     name = gang.metadata.name
     if gang.metadata.deletion_timestamp is not None:
         return f"PodGang {name} to be created again"
-    if not holds(gang, ConditionType.INITIALIZED):
+    if not gang_is(gang, ConditionType.INITIALIZED):
         return f"PodGang {name} to be initialized, when all its pods exist"
-    synced = find(conditions(gang), ConditionType.BACKEND_SYNCED)
+    synced = find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
     if synced is None or synced.status != "True":
         return f"the scheduler backend to accept PodGang {name}" + (f": {synced.message}" if synced else "")
     if (synced.observed_generation or 0) < (gang.metadata.generation or 0):
         return f"the scheduler backend to follow the latest change of PodGang {name}"
     if base is None:
         return f"the base gang of {name} to be created"
-    if base.metadata.name != name and not holds(base, ConditionType.SCHEDULED):
+    if base.metadata.name != name and not gang_is(base, ConditionType.SCHEDULED):
         return f"the base gang {base.metadata.name} to be scheduled"
     return ""
-
-
-def conditions(gang: PodGang) -> list[Condition]:
-    return gang.status.conditions if gang.status else []
-
-
-def holds(gang: PodGang, kind: str) -> bool:
-    return is_true(conditions(gang), kind)

@@ -70,7 +70,7 @@ class PodSpecEditor:
         return _items.decode(self._fields.get(field, _EMPTY)) or []
 
 
-class _Named(msgspec.Struct):
+class _NamedItem(msgspec.Struct):
     name: str = ""
 
 
@@ -79,4 +79,4 @@ _EMPTY = Raw(b"[]")
 # Made once: msgspec works out anew what a type such as `list[Raw] | None` means, each time that it is given one.
 _object = msgspec.json.Decoder(_Object)
 _items = msgspec.json.Decoder(list[Raw] | None)
-_names = msgspec.json.Decoder(list[_Named] | None)
+_names = msgspec.json.Decoder(list[_NamedItem] | None)

@@ -20,8 +20,8 @@ from grove.api.pod_view import Pod
 from grove.api.podclique import PodClique, PodCliqueStatus
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.pod_state import is_failing, is_gated, is_present, is_ready, is_scheduled, is_unready
 from grove.plan.status import conditions as status_conditions
-from grove.plan.status.pod_state import is_failing, is_gated, is_present, is_ready, is_scheduled, is_unready
 
 
 def clique_status(

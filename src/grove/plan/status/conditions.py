@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from grove.api.meta import Condition, ConditionStatus
+from grove.api.podgang import PodGang
 from grove.api.scalars import Time
 from grove.api.serialization.model import replace
 
@@ -22,6 +23,15 @@ def find(conditions: Sequence[Condition], kind: str) -> Condition | None:
 def is_true(conditions: Sequence[Condition], kind: str) -> bool:
     found = find(conditions, kind)
     return found is not None and found.status == "True"
+
+
+def gang_conditions(gang: PodGang) -> list[Condition]:
+    return gang.status.conditions if gang.status else []
+
+
+def gang_is(gang: PodGang, kind: str) -> bool:
+    """Whether a condition of the gang is True."""
+    return is_true(gang_conditions(gang), kind)
 
 
 def put(

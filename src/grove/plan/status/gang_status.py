@@ -26,8 +26,7 @@ from grove.api.pod_view import Pod
 from grove.api.podcliqueset import PodGangPhase
 from grove.api.podgang import PodGang, PodGangStatus, PodGroup
 from grove.api.serialization.model import replace
-from grove.plan.status import conditions as status_conditions
-from grove.plan.status.pod_state import (
+from grove.plan.pod_state import (
     disruption,
     is_dead,
     is_failing,
@@ -36,6 +35,7 @@ from grove.plan.status.pod_state import (
     is_ready,
     is_scheduled,
 )
+from grove.plan.status import conditions as status_conditions
 
 # A message names so many groups, says how many there are besides, and quotes so much of what others wrote.
 NAMED = 5
@@ -48,7 +48,7 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
     Conditions of others, such as Initialized and BackendSynced, and the placement score are kept.
     """
     old = gang.status or PodGangStatus(phase="Pending")
-    groups = [_Group.of(g, pods_by_group.get(g.name, ())) for g in gang.spec.pod_groups]
+    groups = [_GroupCounts.of(g, pods_by_group.get(g.name, ())) for g in gang.spec.pod_groups]
     phase = _phase(groups)
     put, without = status_conditions.put, status_conditions.without
     conditions = old.conditions
@@ -71,7 +71,7 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
 _Found = tuple[ConditionStatus, str, str]
 
 
-class _Group(NamedTuple):
+class _GroupCounts(NamedTuple):
     name: str
     minimum: int
     present: int
@@ -82,7 +82,7 @@ class _Group(NamedTuple):
     dead: int
 
     @classmethod
-    def of(cls, group: PodGroup, pods: Sequence[Pod]) -> "_Group":
+    def of(cls, group: PodGroup, pods: Sequence[Pod]) -> "_GroupCounts":
         present = scheduled = ready = failing = finished = dead = 0
         for pod in pods:
             if not is_present(pod):
@@ -100,7 +100,7 @@ class _Group(NamedTuple):
         return cls(group.name, group.min_replicas, present, scheduled, ready, failing, finished, dead)
 
 
-def _phase(groups: list[_Group]) -> PodGangPhase:
+def _phase(groups: list[_GroupCounts]) -> PodGangPhase:
     if groups and all(g.minimum <= g.finished == g.present for g in groups):
         return "Succeeded"
     if any(g.dead and g.scheduled < g.minimum for g in groups):
@@ -110,7 +110,7 @@ def _phase(groups: list[_Group]) -> PodGangPhase:
     return "Starting" if all(g.scheduled >= g.minimum for g in groups) else "Pending"
 
 
-def _scheduled(conditions: list[Condition], groups: list[_Group]) -> _Found:
+def _scheduled(conditions: list[Condition], groups: list[_GroupCounts]) -> _Found:
     short = [
         f"{g.name} has {g.scheduled} of {g.minimum} pods on nodes" for g in groups if g.scheduled < g.minimum
     ]
@@ -120,7 +120,7 @@ def _scheduled(conditions: list[Condition], groups: list[_Group]) -> _Found:
     return "False", Reason.SCHEDULED_PODS_LOST if once else Reason.PODS_NOT_SCHEDULED, _joined(short)
 
 
-def _ready(conditions: list[Condition], groups: list[_Group], phase: PodGangPhase) -> _Found:
+def _ready(conditions: list[Condition], groups: list[_GroupCounts], phase: PodGangPhase) -> _Found:
     if phase == "Succeeded":
         return "False", Reason.PODS_FINISHED, "all pods finished their work"
     short = [f"{g.name} has {g.ready} of {g.minimum} pods ready" for g in groups if g.ready < g.minimum]
@@ -130,7 +130,7 @@ def _ready(conditions: list[Condition], groups: list[_Group], phase: PodGangPhas
     return "False", Reason.READY_PODS_LOST if once else Reason.PODS_NOT_READY, _joined(short)
 
 
-def _unhealthy(conditions: list[Condition], groups: list[_Group]) -> _Found | None:
+def _unhealthy(conditions: list[Condition], groups: list[_GroupCounts]) -> _Found | None:
     """`conditions` has the new Scheduled and Ready."""
     if not _was(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED):
         return None

@@ -50,7 +50,7 @@ class ReplicaSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class ObservedTopology:
     """What the cluster says about the topology that the set names."""
 
     enabled: bool
@@ -92,7 +92,7 @@ def set_status(
     layout: SetLayout,
     summaries: Sequence[ReplicaSummary],
     gangs: Iterable[PodGang],
-    topology: Topology,
+    topology: ObservedTopology,
     now: datetime,
     *,
     synced: bool = True,
@@ -172,7 +172,7 @@ def _progress(
 
 
 def _topology(
-    conditions: list[Condition], layout: SetLayout, topology: Topology, now: datetime
+    conditions: list[Condition], layout: SetLayout, topology: ObservedTopology, now: datetime
 ) -> list[Condition]:
     kind = ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE
     found = _levels(layout, topology)
@@ -183,7 +183,7 @@ def _topology(
     )
 
 
-def _levels(layout: SetLayout, topology: Topology) -> tuple[ConditionStatus, str, str] | None:
+def _levels(layout: SetLayout, topology: ObservedTopology) -> tuple[ConditionStatus, str, str] | None:
     constraints = [p.constraint for p in places(layout.pcs)]
     domains = dict.fromkeys(d for c in constraints for d in (c.required, c.preferred) if d)
     if not topology.enabled:

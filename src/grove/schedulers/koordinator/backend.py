@@ -35,10 +35,8 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.scalars import Duration
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, invalid, unsupported
-from grove.plan.gangs.gates import has_gate
-from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.status.pod_state import is_present
+from grove.plan.pod_state import has_gate, is_present, is_surplus
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.koordinator.topology import (
@@ -188,7 +186,7 @@ class Koordinator(Backend):
             pod.spec["priorityClassName"] = gang.spec.priority_class_name
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
-        if is_apart(pod, group.min_replicas) or pod.metadata.labels.get(LINK) == _name(group):
+        if is_surplus(pod, group.min_replicas) or pod.metadata.labels.get(LINK) == _name(group):
             return ""
         return (
             f"pod {pod.metadata.name} has lost its label {LINK}: {_name(group)}, and Koordinator would place it alone; "

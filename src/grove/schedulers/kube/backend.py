@@ -16,10 +16,8 @@ from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation import Problem
-from grove.plan.gangs.gates import has_gate
-from grove.plan.objects.pod_counts import is_apart
 from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.status.pod_state import is_present
+from grove.plan.pod_state import has_gate, is_present, is_surplus
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import SchedulerVariant
 from grove.schedulers.kube.composite import Composite
@@ -153,7 +151,7 @@ def _are_tied(gang: PodGang, pods: Sequence[Pod], dialect: Dialect) -> bool:
 
 
 def _link(gang: PodGang, group: PodGroup, pod: Pod, dialect: Dialect) -> Json:
-    surplus = dialect.splits(gang, group) and is_apart(pod, group.min_replicas)
+    surplus = dialect.splits(gang, group) and is_surplus(pod, group.min_replicas)
     return dialect.link(gang, group, surplus=surplus)
 
 

@@ -42,7 +42,7 @@ from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation.problem import Problem, forbidden, invalid, warning
 from grove.api.validation.topology import places
 from grove.plan.objects.pod_draft import PodDraft
-from grove.plan.status.pod_state import is_present
+from grove.plan.pod_state import is_present
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.queues import disagreements, queue_of

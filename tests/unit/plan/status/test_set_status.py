@@ -19,7 +19,13 @@ from grove.api.topology import ClusterTopologyBindingSpec, TopologyLevel
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.cliques import scaling_group, standalone_clique
 from grove.plan.status.conditions import find
-from grove.plan.status.set_status import ReplicaSummary, Topology, gang_summaries, replica_summary, set_status
+from grove.plan.status.set_status import (
+    ObservedTopology,
+    ReplicaSummary,
+    gang_summaries,
+    replica_summary,
+    set_status,
+)
 from tests.unit.api.sets import clique
 from tests.unit.plan.observed import LATER, NOW, condition, layout, pcs, stored
 
@@ -29,7 +35,7 @@ SHAPE = layout(
     replicas=2,
     podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["work"], "replicas": 3, "minAvailable": 2}],
 )
-OFF = Topology(enabled=False)
+OFF = ObservedTopology(enabled=False)
 GOOD = ReplicaSummary(available=True, updated=True, updated_cliques=1, updated_groups=1)
 BAD = ReplicaSummary(available=False, updated=False, updated_cliques=0, updated_groups=1)
 
@@ -106,7 +112,7 @@ def status(
     *summaries: ReplicaSummary,
     before: PodCliqueSetStatus | None = None,
     of: SetLayout = SHAPE,
-    topology: Topology = OFF,
+    topology: ObservedTopology = OFF,
     **options: Any,
 ) -> PodCliqueSetStatus:
     now = replace(of.pcs, metadata=replace(of.pcs.metadata, generation=7), status=before)
@@ -225,22 +231,22 @@ BINDING = ClusterTopologyBinding(
     [
         (SHAPE, OFF, None),
         (constrained(), OFF, ("Unknown", "TopologyAwareSchedulingDisabled")),
-        (SHAPE, Topology(True), ("False", "AllClusterTopologyLevelsAvailable")),
-        (constrained(), Topology(True), ("Unknown", "TopologyNameMissing")),
-        (constrained(topologyName="dc"), Topology(True), ("Unknown", "ClusterTopologyNotFound")),
+        (SHAPE, ObservedTopology(True), ("False", "AllClusterTopologyLevelsAvailable")),
+        (constrained(), ObservedTopology(True), ("Unknown", "TopologyNameMissing")),
+        (constrained(topologyName="dc"), ObservedTopology(True), ("Unknown", "ClusterTopologyNotFound")),
         (
             constrained("host", topologyName="dc"),
-            Topology(True, BINDING),
+            ObservedTopology(True, BINDING),
             ("True", "ClusterTopologyLevelsUnavailable"),
         ),
         (
             constrained(topologyName="dc"),
-            Topology(True, BINDING),
+            ObservedTopology(True, BINDING),
             ("False", "AllClusterTopologyLevelsAvailable"),
         ),
     ],
 )
-def test_topology_levels(of: SetLayout, topology: Topology, expected: tuple[str, str] | None) -> None:
+def test_topology_levels(of: SetLayout, topology: ObservedTopology, expected: tuple[str, str] | None) -> None:
     found = find(status(of=of, topology=topology).conditions, "TopologyLevelsUnavailable")
     assert (found and (found.status, found.reason)) == expected
 
@@ -250,7 +256,9 @@ def test_the_levels_that_are_missing_are_named() -> None:
         clique("a", topologyConstraint={"pack": {"required": "host", "preferred": "numa"}}),
         topologyConstraint={"topologyName": "dc", "pack": {"required": "rack"}},
     )
-    found = find(status(of=both, topology=Topology(True, BINDING)).conditions, "TopologyLevelsUnavailable")
+    found = find(
+        status(of=both, topology=ObservedTopology(True, BINDING)).conditions, "TopologyLevelsUnavailable"
+    )
     assert found is not None
     assert found.message.startswith("ClusterTopologyBinding dc has no level host, numa:")
 
@@ -265,13 +273,13 @@ def test_the_condition_goes_when_the_constraints_do_not_matter_any_more() -> Non
     st.lists(
         st.builds(gang, st.sampled_from("abcdef"), st.sampled_from(["Running", "Failed", None])), max_size=4
     ),
-    st.sampled_from([OFF, Topology(True), Topology(True, BINDING)]),
+    st.sampled_from([OFF, ObservedTopology(True), ObservedTopology(True, BINDING)]),
     st.sampled_from([None, PodCliqueSetUpdateProgress()]),
 )
 def test_a_status_that_was_written_is_not_written_again(
     summaries: list[ReplicaSummary],
     gangs: list[PodGang],
-    topology: Topology,
+    topology: ObservedTopology,
     progress: PodCliqueSetUpdateProgress | None,
 ) -> None:
     of = constrained(topologyName="dc")

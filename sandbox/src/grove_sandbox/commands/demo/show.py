@@ -17,7 +17,7 @@ from grove.api.pod_view import Pod
 from grove.api.serialization.crds import all_crds
 from grove.operator.assembly import Operator, utc_now
 from grove.plan.gangs.gates import plan_gates
-from grove.plan.status.pod_state import is_gated, is_ready, is_scheduled, is_terminating
+from grove.plan.pod_state import is_gated, is_ready, is_scheduled, is_terminating
 from grove.runtime.client.objects import ObjectKey, key_of
 from grove.schedulers.registry import Registry
 from rich._export_format import CONSOLE_SVG_FORMAT

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from grove.api import labels
 from grove.api.pod_view import Pod
 from grove.api.scalars import Time
-from grove.plan.objects.pod_counts import PodPlan, plan_pods, pod_index
-from grove.plan.status.pod_state import is_present, is_ready
+from grove.plan.clique_scaling import PodPlan, plan_pods
+from grove.plan.pod_state import is_present, is_ready, pod_index
 from tests.unit.plan.observed import NOW, pod, pods
 
 

@@ -12,6 +12,7 @@ starting is neither.
 
 from collections.abc import Sequence
 
+from grove.api import labels
 from grove.api.pod_view import ContainerStatus, Pod, PodCondition
 
 
@@ -59,6 +60,23 @@ def is_failing(pod: Pod) -> bool:
 def is_unready(pod: Pod) -> bool:
     """Of a pod that is neither ready nor failing."""
     return any(c.started and not c.ready for c in pod.status.container_statuses)
+
+
+def has_gate(pod: Pod, gate: str) -> bool:
+    return any(g.name == gate for g in pod.spec.scheduling_gates)
+
+
+def pod_index(pod: Pod) -> int | None:
+    """None if the pod lost both its hostname and its index label: it counts, but nobody knows which pod it was."""
+    for text in ((pod.spec.hostname or "").rpartition("-")[2], pod.metadata.labels.get(labels.POD_INDEX, "")):
+        if text.isascii() and text.isdigit():
+            return int(text)
+    return None
+
+
+def is_surplus(pod: Pod, surplus_from: int) -> bool:
+    """Whether the pod is beyond the minimum of its group: its index is at least `surplus_from`."""
+    return (pod_index(pod) or 0) >= surplus_from
 
 
 def disruption(pod: Pod) -> PodCondition | None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from grove.api import labels
 from grove.api.pod_view import Pod
-from grove.plan.status.pod_state import is_dead, is_present, is_ready
+from grove.plan.pod_state import is_dead, is_present, is_ready, is_surplus, pod_index
 
 
 class PodPlan(NamedTuple):
@@ -35,18 +35,18 @@ class PodPlan(NamedTuple):
 
 
 def plan_pods(
-    replicas: int, pods: Sequence[Pod], *, template_hash: str, apart_from: int | None = None
+    replicas: int, pods: Sequence[Pod], *, template_hash: str, surplus_from: int | None = None
 ) -> PodPlan:
     """`pods` are all pods of one clique; `template_hash` is that of its current template.
 
-    `apart_from` is the first index of the pods that are kept apart from the gang, if any are: they go first.
+    `surplus_from` is the first index of the pods that are kept apart from the gang, if any are: they go first.
     """
     dead = [p for p in pods if is_dead(p)]
     present = [p for p in pods if is_present(p)]
     indices = [i for p in present if (i := pod_index(p)) is not None]
     going: list[Pod] = []
     if len(present) > replicas or len(set(indices)) < len(indices):
-        going = _going(present, Counter(indices), replicas, template_hash, apart_from)
+        going = _going(present, Counter(indices), replicas, template_hash, surplus_from)
         for pod in going:
             if (index := pod_index(pod)) is not None:
                 indices.remove(index)
@@ -54,19 +54,6 @@ def plan_pods(
     taken = set(indices)
     create = [i for i in range(missing + len(taken)) if i not in taken][:missing] if missing else []
     return PodPlan(create=create, delete=dead + going, replaced=dead[:missing])
-
-
-def pod_index(pod: Pod) -> int | None:
-    """None for a pod whose hostname and label were both taken away: it counts, but nothing is known to be its place."""
-    for text in ((pod.spec.hostname or "").rpartition("-")[2], pod.metadata.labels.get(labels.POD_INDEX, "")):
-        if text.isascii() and text.isdigit():
-            return int(text)
-    return None
-
-
-def is_apart(pod: Pod, apart_from: int) -> bool:
-    """Whether the pod is beyond the minimum of its group, by its index."""
-    return (pod_index(pod) or 0) >= apart_from
 
 
 def scale_in_order(pods: Iterable[Pod], template_hash: str) -> list[Pod]:
@@ -90,15 +77,15 @@ _NOT_YET = "~"  # sorts behind every time
 
 
 def _going(
-    present: list[Pod], taken: Counter[int], replicas: int, template_hash: str, apart_from: int | None
+    present: list[Pod], taken: Counter[int], replicas: int, template_hash: str, surplus_from: int | None
 ) -> list[Pod]:
     """Twins first: they go even if that leaves too few, since no two pods can have one hostname."""
     left = Counter(taken)
     twins: list[Pod] = []
     others: list[Pod] = []
     order = scale_in_order(present, template_hash)
-    if apart_from is not None:
-        order.sort(key=lambda p: not is_apart(p, apart_from))
+    if surplus_from is not None:
+        order.sort(key=lambda p: not is_surplus(p, surplus_from))
     for pod in order:
         index = pod_index(pod)
         if index is not None and left[index] > 1:
