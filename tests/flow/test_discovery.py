@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.server import SingleResponseStream
-from grove_sandbox.flow.backend_flow import clique, condition, gated
+from grove_sandbox.flow.backend.queries import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, cluster_with_crds, operator, running
 
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers

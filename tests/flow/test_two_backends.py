@@ -8,7 +8,7 @@ import pytest
 from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.server import SingleResponseStream
 from grove_sandbox.cluster import CRDS
-from grove_sandbox.flow.backend_flow import clique, condition, gated
+from grove_sandbox.flow.backend.queries import clique, condition, gated
 from grove_sandbox.flow.cluster import Grove, Json, running
 from grove_sandbox.schedulers.catalog import CATALOG
 
