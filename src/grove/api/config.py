@@ -49,7 +49,7 @@ class LeaderElection(Model):
     ] = default("")
 
 
-class WebhookServer(Model):
+class WebhookServerConfig(Model):
     bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2750)
     server_cert_dir: Annotated[str, About("Where the certificate is mounted.")] = default(
@@ -63,21 +63,23 @@ class WebhookServer(Model):
     ] = default("auto")
 
 
-class HealthServer(Model):
+class HealthServerConfig(Model):
     enable: Annotated[bool, About("Whether /healthz and /readyz are served.")] = default(True)
     bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2751)
 
 
-class MetricsServer(Model):
+class MetricsServerConfig(Model):
     bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2752)
 
 
 class Servers(Model):
-    webhooks: Annotated[WebhookServer, About("The admission webhooks.")] = default(WebhookServer())
-    health_probes: Annotated[HealthServer, About("The health probes.")] = default(HealthServer())
-    metrics: Annotated[MetricsServer, About("Prometheus metrics.")] = default(MetricsServer())
+    webhooks: Annotated[WebhookServerConfig, About("The admission webhooks.")] = default(
+        WebhookServerConfig()
+    )
+    health_probes: Annotated[HealthServerConfig, About("The health probes.")] = default(HealthServerConfig())
+    metrics: Annotated[MetricsServerConfig, About("Prometheus metrics.")] = default(MetricsServerConfig())
 
 
 class Debugging(Model):

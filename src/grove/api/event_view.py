@@ -2,28 +2,24 @@
 
 import msgspec
 
-from grove.api.pod_view import PodMetadata
+from grove.api.pod_view import PartialView, PodMetadata
 
 
-class _View(msgspec.Struct, kw_only=True, rename="camel", gc=False):
-    pass
-
-
-class Regarding(_View):
+class Regarding(PartialView):
     kind: str = ""
     name: str = ""
     uid: str = ""
 
 
-class EventSeries(_View):
+class EventSeries(PartialView):
     last_observed_time: str = ""
 
 
-class EventSource(_View):
+class EventSource(PartialView):
     component: str = ""
 
 
-class Event(_View):
+class Event(PartialView):
     """Events of the older core/v1 are served in this form too, with what is only theirs in `deprecated` fields."""
 
     metadata: PodMetadata

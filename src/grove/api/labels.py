@@ -49,7 +49,7 @@ GROVE_PREFIX = "grove.io/"
 MANAGER = "grove-operator"
 
 
-class Component:
+class ComponentLabel:
     """Values of the component label: what an object is for."""
 
     CLIQUE = "pcs-podclique"

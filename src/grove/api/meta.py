@@ -61,7 +61,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceType:
+class ResourceDefinition:
     """Where a kind lives in the API, and how kubectl shows it."""
 
     group: str
@@ -90,7 +90,7 @@ class ResourceType:
 class Resource(Model):
     """A kind with its own endpoint. Subclasses add `apiVersion`, `kind`, `spec` and `status`."""
 
-    resource: ClassVar[ResourceType]
+    resource: ClassVar[ResourceDefinition]
     api_version: str
     kind: str
     metadata: ObjectMeta

@@ -8,18 +8,18 @@ collector need not visit them.
 import msgspec
 
 
-class _View(msgspec.Struct, kw_only=True, rename="camel", gc=False):
+class PartialView(msgspec.Struct, kw_only=True, rename="camel", gc=False):
     pass
 
 
-class PodOwner(_View):
+class PodOwner(PartialView):
     uid: str
     kind: str
     name: str
     controller: bool | None = None
 
 
-class PodMetadata(_View):
+class PodMetadata(PartialView):
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
@@ -31,20 +31,20 @@ class PodMetadata(_View):
     owner_references: tuple[PodOwner, ...] = ()
 
 
-class SchedulingGate(_View):
+class SchedulingGate(PartialView):
     name: str
 
 
-class SchedulingGroup(_View):
+class SchedulingGroup(PartialView):
     pod_group_name: str | None = None
 
 
-class WorkloadReference(_View):
+class WorkloadReference(PartialView):
     name: str | None = None
     pod_group: str | None = None
 
 
-class PodSpec(_View):
+class PodSpec(PartialView):
     node_name: str | None = None
     hostname: str | None = None
     scheduler_name: str | None = None
@@ -54,7 +54,7 @@ class PodSpec(_View):
     workload_ref: WorkloadReference | None = None
 
 
-class PodCondition(_View):
+class PodCondition(PartialView):
     type: str
     status: str
     reason: str | None = None
@@ -62,24 +62,24 @@ class PodCondition(_View):
     last_transition_time: str | None = None
 
 
-class Waiting(_View):
+class Waiting(PartialView):
     reason: str | None = None
     message: str | None = None
 
 
-class Terminated(_View):
+class Terminated(PartialView):
     exit_code: int = 0
     reason: str | None = None
 
 
-class ContainerState(_View):
+class ContainerState(PartialView):
     """A container that is neither waiting nor terminated runs."""
 
     waiting: Waiting | None = None
     terminated: Terminated | None = None
 
 
-class ContainerStatus(_View):
+class ContainerStatus(PartialView):
     name: str = ""
     ready: bool = False
     started: bool | None = None
@@ -88,7 +88,7 @@ class ContainerStatus(_View):
     last_state: ContainerState | None = None
 
 
-class PodStatus(_View):
+class PodStatus(PartialView):
     phase: str | None = None
     reason: str | None = None
     message: str | None = None
@@ -97,7 +97,7 @@ class PodStatus(_View):
     container_statuses: tuple[ContainerStatus, ...] = ()
 
 
-class Pod(_View):
+class Pod(PartialView):
     metadata: PodMetadata
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
     status: PodStatus = msgspec.field(default_factory=PodStatus)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Raw
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
-from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceType, Scale
+from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceDefinition, Scale
 from grove.api.scalars import Time
 from grove.api.serialization.model import About, Int32, Int64, Model, default
 
@@ -128,7 +128,7 @@ class PodCliqueStatus(Model):
 class PodClique(Resource):
     """Pods of one role. Made by Grove from a PodCliqueSet."""
 
-    resource: ClassVar = ResourceType(
+    resource: ClassVar = ResourceDefinition(
         group=GROVE,
         version=V1ALPHA1,
         kind="PodClique",

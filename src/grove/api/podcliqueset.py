@@ -3,7 +3,7 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
-from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceType, Scale
+from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceDefinition, Scale
 from grove.api.podclique import AutoScalingConfig, PodCliqueSpec
 from grove.api.scalars import Duration, Time
 from grove.api.serialization.codec import raw
@@ -193,7 +193,7 @@ def _no_pack_domain(rule: str, field_path: str) -> Cel:
 class PodCliqueSet(Resource):
     """Groups of pods that are placed, started, scaled and updated as gangs."""
 
-    resource: ClassVar = ResourceType(
+    resource: ClassVar = ResourceDefinition(
         group=GROVE,
         version=V1ALPHA1,
         kind="PodCliqueSet",

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from grove.api.groups import SCHEDULER, SCHEDULER_V1ALPHA1, V1ALPHA1
-from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
+from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceDefinition
 from grove.api.serialization.model import About, Int32, Model, default
 
 
@@ -80,7 +80,7 @@ class PodGangStatus(Model):
 class PodGang(Resource):
     """Pods that are placed together or not at all. Made by Grove; a scheduler backend translates it."""
 
-    resource: ClassVar = ResourceType(
+    resource: ClassVar = ResourceDefinition(
         group=SCHEDULER,
         version=V1ALPHA1,
         kind="PodGang",

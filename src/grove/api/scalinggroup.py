@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar, Literal
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
-from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceType, Scale
+from grove.api.meta import AGE, Column, Condition, LastError, ObjectMeta, Resource, ResourceDefinition, Scale
 from grove.api.scalars import Time
 from grove.api.serialization.model import About, Int32, Int64, Model, default
 
@@ -58,7 +58,7 @@ class PodCliqueScalingGroupStatus(Model):
 class PodCliqueScalingGroup(Resource):
     """Cliques that scale together. Made by Grove from a PodCliqueSet."""
 
-    resource: ClassVar = ResourceType(
+    resource: ClassVar = ResourceDefinition(
         group=GROVE,
         version=V1ALPHA1,
         kind="PodCliqueScalingGroup",

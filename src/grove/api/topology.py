@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar, Literal
 
 from grove.api.groups import GROVE, GROVE_V1ALPHA1, V1ALPHA1
-from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceType
+from grove.api.meta import AGE, Column, Condition, ObjectMeta, Resource, ResourceDefinition
 from grove.api.serialization.model import About, Cel, Int64, Model, default
 from grove.schema.name_syntax import QUALIFIED_NAME
 
@@ -67,7 +67,7 @@ class ClusterTopologyBindingStatus(Model):
 class ClusterTopologyBinding(Resource):
     """The levels of a cluster's topology, broadest first, and the node label behind each."""
 
-    resource: ClassVar = ResourceType(
+    resource: ClassVar = ResourceDefinition(
         group=GROVE,
         version=V1ALPHA1,
         kind="ClusterTopologyBinding",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from grove.api.config import OperatorConfiguration
-    from grove.api.serialization.manifests import Finding, Report, Source
+    from grove.api.serialization.manifests import ManifestFinding, Report, Source
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -105,7 +105,7 @@ def print_report(report: "Report", *, stderr: bool = False) -> None:
     console.print(f"{verdict} ({objects})", markup=False)
 
 
-def _print_finding(console: "Console", finding: "Finding") -> None:
+def _print_finding(console: "Console", finding: "ManifestFinding") -> None:
     from rich.text import Text
 
     kind, style = ("warning", "bold yellow") if finding.warning else ("error", "bold red")

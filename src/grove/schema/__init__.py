@@ -11,7 +11,7 @@ objects. The words of the errors are those of Kubernetes 1.36 and later.
 from collections.abc import Mapping
 from typing import Any
 
-from grove.schema.errors import FieldError, Key, Path, Reason, render_path
+from grove.schema.errors import FieldError, FieldErrorReason, Key, Path, render_path
 from grove.schema.lists import check_lists
 from grove.schema.node import ABSENT, SchemaError, parse
 from grove.schema.rules import check_rules, compile_rules
@@ -22,9 +22,9 @@ from grove.schema.values import check_value
 
 __all__ = [
     "FieldError",
+    "FieldErrorReason",
     "Key",
     "Path",
-    "Reason",
     "Schema",
     "SchemaError",
     "check_schema",
@@ -37,7 +37,13 @@ __all__ = [
 ]
 
 # Errors after which the rules are not run: they could only stumble over what is already reported.
-_BLOCKING = (Reason.NOT_SUPPORTED, Reason.REQUIRED, Reason.TOO_LONG, Reason.TOO_MANY, Reason.TYPE_INVALID)
+_BLOCKING = (
+    FieldErrorReason.NOT_SUPPORTED,
+    FieldErrorReason.REQUIRED,
+    FieldErrorReason.TOO_LONG,
+    FieldErrorReason.TOO_MANY,
+    FieldErrorReason.TYPE_INVALID,
+)
 _NOT_RUN = (
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation"
@@ -75,7 +81,7 @@ class Schema:
         errors = [*check_value(self._node, obj, old), *check_lists(self._node, obj)]
         if self._rules is not None:
             if any(error.reason in _BLOCKING for error in errors):
-                errors.append(FieldError(Reason.INVALID, (), None, _NOT_RUN))
+                errors.append(FieldError(FieldErrorReason.INVALID, (), None, _NOT_RUN))
             else:
                 errors += check_rules(self._rules, obj, old)
         return errors

@@ -20,7 +20,7 @@ class Key(str):
 Path = tuple[str | int, ...]
 
 
-class Reason(StrEnum):
+class FieldErrorReason(StrEnum):
     """The machine-readable half of a field error; the values are those of a Status cause."""
 
     REQUIRED = "FieldValueRequired"
@@ -34,14 +34,14 @@ class Reason(StrEnum):
 
 
 _TITLES = {
-    Reason.REQUIRED: "Required value",
-    Reason.INVALID: "Invalid value",
-    Reason.NOT_SUPPORTED: "Unsupported value",
-    Reason.DUPLICATE: "Duplicate value",
-    Reason.FORBIDDEN: "Forbidden",
-    Reason.TYPE_INVALID: "Invalid value",
-    Reason.TOO_LONG: "Too long",
-    Reason.TOO_MANY: "Too many",
+    FieldErrorReason.REQUIRED: "Required value",
+    FieldErrorReason.INVALID: "Invalid value",
+    FieldErrorReason.NOT_SUPPORTED: "Unsupported value",
+    FieldErrorReason.DUPLICATE: "Duplicate value",
+    FieldErrorReason.FORBIDDEN: "Forbidden",
+    FieldErrorReason.TYPE_INVALID: "Invalid value",
+    FieldErrorReason.TOO_LONG: "Too long",
+    FieldErrorReason.TOO_MANY: "Too many",
 }
 
 
@@ -56,7 +56,7 @@ OMITTED = Omitted()
 class FieldError:
     """`reason` and `detail` say what is wrong with `value` at `path`; `str()` is the whole line."""
 
-    reason: Reason
+    reason: FieldErrorReason
     path: Path
     value: Any = OMITTED
     detail: str = ""

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from grove.schema.errors import FieldError, Key, Path, Reason
+from grove.schema.errors import FieldError, FieldErrorReason, Key, Path
 from grove.schema.node import Node
 
 
@@ -30,7 +30,7 @@ def _check_map(node: Node, items: list[Any], path: Path) -> Iterator[FieldError]
     for i, item in enumerate(items):
         if item is not None and not isinstance(item, dict):
             detail = "must be an object for an array of list-type map"
-            yield FieldError(Reason.INVALID, (*path, i), item, detail)
+            yield FieldError(FieldErrorReason.INVALID, (*path, i), item, detail)
             return
     keys = [{k: item[k] for k in node.list_map_keys if k in item} if item else {} for item in items]
     yield from _duplicates(keys, path)
@@ -43,4 +43,4 @@ def _duplicates(values: list[Any], path: Path) -> Iterator[FieldError]:
         identity = msgspec.json.encode(value, order="deterministic")
         seen[identity] = seen.get(identity, 0) + 1
         if seen[identity] == 2:
-            yield FieldError(Reason.DUPLICATE, (*path, i), value)
+            yield FieldError(FieldErrorReason.DUPLICATE, (*path, i), value)

@@ -16,7 +16,7 @@ from cel_expr_python import cel
 
 from grove.schema.cel_library import EXTENSIONS
 from grove.schema.correlation import ABSENT, old_field, old_items, same
-from grove.schema.errors import OMITTED, FieldError, Key, Path, Reason
+from grove.schema.errors import OMITTED, FieldError, FieldErrorReason, Key, Path
 from grove.schema.node import Node, SchemaError
 
 _SELF_ONLY = cel.NewEnv(variables={"self": cel.Type.DYN}, extensions=EXTENSIONS)
@@ -25,14 +25,19 @@ _WITH_OLD = cel.NewEnv(variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN}
 _WITH_OPTIONAL_OLD = cel.NewEnv(variables={"self": cel.Type.DYN, "_old": cel.Type.DYN}, extensions=EXTENSIONS)
 _BIND_OPTIONAL = "cel.bind(oldSelf, size(_old) > 0 ? optional.of(_old[0]) : optional.none(), (\n{}\n))"
 
-_REASONS = (Reason.INVALID, Reason.FORBIDDEN, Reason.REQUIRED, Reason.DUPLICATE)
+_REASONS = (
+    FieldErrorReason.INVALID,
+    FieldErrorReason.FORBIDDEN,
+    FieldErrorReason.REQUIRED,
+    FieldErrorReason.DUPLICATE,
+)
 
 
 @dataclass(slots=True)
 class Rule:
     text: str
     message: str
-    reason: Reason
+    reason: FieldErrorReason
     field_path: Path
     program: cel.Expression
     message_program: cel.Expression | None
@@ -118,7 +123,7 @@ def _evaluate(ruled: Ruled, value: Any, old: Any, path: Path, unchanged: bool) -
         answer = rule.program.eval(data=data)
         if answer.type() == cel.Type.ERROR:
             detail = f"{_plain_error(answer.value())} evaluating rule: {rule.message or rule.text}"
-            yield FieldError(Reason.INVALID, path, type_name, detail)
+            yield FieldError(FieldErrorReason.INVALID, path, type_name, detail)
         elif answer.value() is not True and (rule.uses_old or not unchanged):
             shown = OMITTED if type_name in ("object", "array") else value
             yield _failure(rule, (*path, *rule.field_path), shown, data)
@@ -126,9 +131,9 @@ def _evaluate(ruled: Ruled, value: Any, old: Any, path: Path, unchanged: bool) -
 
 def _failure(rule: Rule, path: Path, value: Any, data: Mapping[str, Any]) -> FieldError:
     detail = _computed_message(rule, data) or rule.message or f"failed rule: {rule.text}"
-    if rule.reason in (Reason.FORBIDDEN, Reason.REQUIRED):
+    if rule.reason in (FieldErrorReason.FORBIDDEN, FieldErrorReason.REQUIRED):
         return FieldError(rule.reason, path, OMITTED, detail)
-    if rule.reason is Reason.DUPLICATE:
+    if rule.reason is FieldErrorReason.DUPLICATE:
         return FieldError(rule.reason, path, value)
     return FieldError(rule.reason, path, value, detail)
 
@@ -170,7 +175,7 @@ def _compile(rule: Mapping[str, Any], node: Node, where: str, *, is_resource: bo
         message_program = _program(message_text, message_uses_old, False, f"{where}.messageExpression")
         if message_program.return_type() not in (cel.Type.STRING, cel.Type.DYN):
             raise SchemaError(f"{where}.messageExpression: messageExpression must evaluate to a string")
-    reason = Reason(rule.get("reason") or Reason.INVALID)
+    reason = FieldErrorReason(rule.get("reason") or FieldErrorReason.INVALID)
     if reason not in _REASONS:
         raise SchemaError(f"{where}.reason: {reason} is not one of {', '.join(_REASONS)}")
     return Rule(

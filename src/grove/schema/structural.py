@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from grove.schema.correlation import same
-from grove.schema.errors import FieldError, Key, Path, Reason
+from grove.schema.errors import FieldError, FieldErrorReason, Key, Path
 from grove.schema.node import ABSENT, Node, SchemaError, parse
 from grove.schema.regex import matcher
 from grove.schema.rules import Ruled, compile_rules
@@ -56,7 +56,7 @@ def check_schema(schema: Json, path: Path = ("openAPIV3Schema",)) -> list[FieldE
         node = parse(schema)
         ruled = compile_rules(node, is_root=True)
     except SchemaError as error:
-        return [FieldError(Reason.INVALID, path, "", str(error))]
+        return [FieldError(FieldErrorReason.INVALID, path, "", str(error))]
     return [*_check_defaults(node, path), *(_check_correlation(ruled, path) if ruled else ())]
 
 
@@ -66,7 +66,7 @@ def _check(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
     yield from _check_list_type(schema, path)
     properties = schema.get("properties") or {}
     if schema.get("type") == "array" and schema.get("items") is None:
-        yield FieldError(Reason.REQUIRED, (*path, "items"), detail="must be specified")
+        yield FieldError(FieldErrorReason.REQUIRED, (*path, "items"), detail="must be specified")
     if isinstance(schema.get("items"), Mapping):
         yield from _check(schema["items"], (*path, "items"), "item")
     for name, sub in properties.items():
@@ -102,14 +102,14 @@ def _check_keywords(schema: Json, path: Path) -> Iterator[FieldError]:
         yield _forbidden((*path, "items"), "items must be a schema object and not an array")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
         field = (*path, "x-kubernetes-preserve-unknown-fields")
-        yield FieldError(Reason.INVALID, field, False, "must be true or undefined")
+        yield FieldError(FieldErrorReason.INVALID, field, False, "must be true or undefined")
     pattern = schema.get("pattern")
     if pattern:
         try:
             matcher(pattern)
         except ValueError as error:
             detail = f"must be a valid regular expression, but isn't: {error}"
-            yield FieldError(Reason.INVALID, (*path, "pattern"), pattern, detail)
+            yield FieldError(FieldErrorReason.INVALID, (*path, "pattern"), pattern, detail)
 
 
 def _check_type(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
@@ -119,23 +119,23 @@ def _check_type(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
     preserve = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
     if kind and kind not in _TYPES:
         names = ", ".join(f'"{name}"' for name in _TYPES)
-        yield FieldError(Reason.NOT_SUPPORTED, (*path, "type"), kind, f"supported values: {names}")
+        yield FieldError(FieldErrorReason.NOT_SUPPORTED, (*path, "type"), kind, f"supported values: {names}")
     if embedded and kind != "object":
         detail = "must be object if x-kubernetes-embedded-resource is true"
         if kind:
-            yield FieldError(Reason.INVALID, (*path, "type"), kind, detail)
+            yield FieldError(FieldErrorReason.INVALID, (*path, "type"), kind, detail)
         else:
-            yield FieldError(Reason.REQUIRED, (*path, "type"), detail=detail)
+            yield FieldError(FieldErrorReason.REQUIRED, (*path, "type"), detail=detail)
     elif not kind and not int_or_string and not preserve:
-        yield FieldError(Reason.REQUIRED, (*path, "type"), detail=_EMPTY_TYPE[level])
+        yield FieldError(FieldErrorReason.REQUIRED, (*path, "type"), detail=_EMPTY_TYPE[level])
     if embedded and not preserve and not schema.get("properties"):
         detail = (
             "must not be empty if x-kubernetes-embedded-resource is true without "
             "x-kubernetes-preserve-unknown-fields"
         )
-        yield FieldError(Reason.REQUIRED, (*path, "properties"), detail=detail)
+        yield FieldError(FieldErrorReason.REQUIRED, (*path, "properties"), detail=detail)
     if level == "root" and kind and kind != "object":
-        yield FieldError(Reason.INVALID, (*path, "type"), kind, "must be object at the root")
+        yield FieldError(FieldErrorReason.INVALID, (*path, "type"), kind, "must be object at the root")
     if level == "root" and schema.get("nullable"):
         yield _forbidden((*path, "nullable"), "nullable cannot be true at the root")
     if int_or_string:
@@ -145,13 +145,15 @@ def _check_type(schema: Json, path: Path, level: str) -> Iterator[FieldError]:
         ):
             if on:
                 detail = "must be false if x-kubernetes-int-or-string is true"
-                yield FieldError(Reason.INVALID, (*path, word), True, detail)
+                yield FieldError(FieldErrorReason.INVALID, (*path, word), True, detail)
 
 
 def _check_metadata(schema: Json, path: Path) -> Iterator[FieldError]:
     """The server knows metadata; a schema may only restrict the name."""
     if schema.get("type") != "object":
-        yield FieldError(Reason.INVALID, (*path, "type"), schema.get("type") or "", "must be object")
+        yield FieldError(
+            FieldErrorReason.INVALID, (*path, "type"), schema.get("type") or "", "must be object"
+        )
     names = set(schema.get("properties") or {})
     allowed = {"type", "properties", "description"}
     if not names <= {"name", "generateName"} or not schema.keys() <= allowed:
@@ -168,28 +170,28 @@ def _check_list_type(schema: Json, path: Path) -> Iterator[FieldError]:
     if list_type is None:
         if keys:
             detail = "must be map if x-kubernetes-list-map-keys is non-empty"
-            yield FieldError(Reason.REQUIRED, type_path, detail=detail)
+            yield FieldError(FieldErrorReason.REQUIRED, type_path, detail=detail)
         return
     if list_type not in ("atomic", "set", "map"):
         detail = 'supported values: "atomic", "map", "set"'
-        yield FieldError(Reason.NOT_SUPPORTED, type_path, list_type, detail)
+        yield FieldError(FieldErrorReason.NOT_SUPPORTED, type_path, list_type, detail)
     if schema.get("type") != "array":
         detail = "must be array if x-kubernetes-list-type is specified"
-        yield FieldError(Reason.INVALID, (*path, "type"), schema.get("type") or "", detail)
+        yield FieldError(FieldErrorReason.INVALID, (*path, "type"), schema.get("type") or "", detail)
     if list_type != "map":
         if keys:
             detail = "must be map if x-kubernetes-list-map-keys is non-empty"
-            yield FieldError(Reason.INVALID, type_path, list_type, detail)
+            yield FieldError(FieldErrorReason.INVALID, type_path, list_type, detail)
         return
     if not keys:
         detail = "must not be empty if x-kubernetes-list-type is map"
-        yield FieldError(Reason.REQUIRED, keys_path, detail=detail)
+        yield FieldError(FieldErrorReason.REQUIRED, keys_path, detail=detail)
     items = schema.get("items")
     if not isinstance(items, Mapping):
         return
     if items.get("type") != "object":
         detail = "must be object if parent array's x-kubernetes-list-type is map"
-        yield FieldError(Reason.INVALID, (*path, "items", "type"), items.get("type") or "", detail)
+        yield FieldError(FieldErrorReason.INVALID, (*path, "items", "type"), items.get("type") or "", detail)
     yield from _check_list_keys(items, list(keys), path)
 
 
@@ -197,19 +199,21 @@ def _check_list_keys(items: Json, keys: list[str], path: Path) -> Iterator[Field
     keys_path = (*path, "x-kubernetes-list-map-keys")
     properties = items.get("properties") or {}
     if len(set(keys)) != len(keys):
-        yield FieldError(Reason.INVALID, keys_path, keys, "must not contain duplicate entries")
+        yield FieldError(FieldErrorReason.INVALID, keys_path, keys, "must not contain duplicate entries")
     for key in keys:
         field = (*path, "items", "properties", Key(key))
         sub = properties.get(key)
         if sub is None:
-            yield FieldError(Reason.INVALID, keys_path, keys, "entries must all be names of item properties")
+            yield FieldError(
+                FieldErrorReason.INVALID, keys_path, keys, "entries must all be names of item properties"
+            )
             continue
         if sub.get("type") not in _SCALARS:
             detail = "must be a scalar type if parent array's x-kubernetes-list-type is map"
-            yield FieldError(Reason.INVALID, (*field, "type"), sub.get("type") or "", detail)
+            yield FieldError(FieldErrorReason.INVALID, (*field, "type"), sub.get("type") or "", detail)
         if key not in (items.get("required") or ()) and "default" not in sub:
             detail = _KEY_NEEDS_VALUE
-            yield FieldError(Reason.REQUIRED, (*field, "default"), detail=detail)
+            yield FieldError(FieldErrorReason.REQUIRED, (*field, "default"), detail=detail)
         if sub.get("nullable"):
             detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable"
             yield _forbidden((*field, "nullable"), detail)
@@ -250,8 +254,8 @@ def _check_completeness(
 ) -> Iterator[FieldError]:
     """What value validations speak of must be declared. As in the real server, only those of the root are checked."""
     if declared is None:
-        place = FieldError(Reason.REQUIRED, path).field
-        yield FieldError(Reason.REQUIRED, declared_path, detail=f"because it is defined in {place}")
+        place = FieldError(FieldErrorReason.REQUIRED, path).field
+        yield FieldError(FieldErrorReason.REQUIRED, declared_path, detail=f"because it is defined in {place}")
         return
     if isinstance(nested.get("items"), Mapping):
         items = declared.get("items")
@@ -269,12 +273,12 @@ def _check_correlation(ruled: Ruled, path: Path, within: Path | None = None) -> 
     for i, rule in enumerate(ruled.rules):
         field = (*path, "x-kubernetes-validations", i)
         if rule.uses_old and within is not None and not rule.optional_old:
-            place = FieldError(Reason.INVALID, within).field
+            place = FieldError(FieldErrorReason.INVALID, within).field
             detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {place}"
-            yield FieldError(Reason.INVALID, (*field, "rule"), rule.text, detail)
+            yield FieldError(FieldErrorReason.INVALID, (*field, "rule"), rule.text, detail)
         if rule.optional_old and not rule.uses_old:
             detail = "may not be set if oldSelf is not used in rule"
-            yield FieldError(Reason.INVALID, (*field, "optionalOldSelf"), True, detail)
+            yield FieldError(FieldErrorReason.INVALID, (*field, "optionalOldSelf"), True, detail)
     for name, child in ruled.properties.items():
         yield from _check_correlation(child, (*path, "properties", Key(name)), within)
     if ruled.additional is not None:
@@ -288,7 +292,9 @@ def _check_defaults(node: Node, path: Path) -> Iterator[FieldError]:
     if node.default is not ABSENT:
         unknown: list[Path] = []
         if not same(prune(node, node.default, unknown), node.default):
-            yield FieldError(Reason.INVALID, (*path, "default"), node.default, "must not have unknown fields")
+            yield FieldError(
+                FieldErrorReason.INVALID, (*path, "default"), node.default, "must not have unknown fields"
+            )
         for error in check_value(node, node.default):
             yield replace(error, path=(*path, "default", *error.path))
     for name, child in node.properties.items():
@@ -298,4 +304,4 @@ def _check_defaults(node: Node, path: Path) -> Iterator[FieldError]:
 
 
 def _forbidden(path: Path, detail: str) -> FieldError:
-    return FieldError(Reason.FORBIDDEN, path, detail=detail)
+    return FieldError(FieldErrorReason.FORBIDDEN, path, detail=detail)

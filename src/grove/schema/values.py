@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from grove.schema.correlation import ABSENT, old_field, old_items, same
-from grove.schema.errors import FieldError, Path, Reason, quote, render_number, render_path, type_names
+from grove.schema.errors import (
+    FieldError,
+    FieldErrorReason,
+    Path,
+    quote,
+    render_number,
+    render_path,
+    type_names,
+)
 from grove.schema.node import Node
 
 
@@ -59,23 +67,28 @@ def _check_type(node: Node, value: Any, path: Path) -> Iterator[FieldError]:
 
 def _wrong_type(path: Path, types: tuple[str, ...], actual: str) -> FieldError:
     detail = _body(path, f'must be of type {",".join(types)}: "{actual}"')
-    return FieldError(Reason.TYPE_INVALID, path, actual, detail)
+    return FieldError(FieldErrorReason.TYPE_INVALID, path, actual, detail)
 
 
 def _check_string(node: Node, text: str, path: Path) -> Iterator[FieldError]:
     """As the real server does, the first of length and pattern that fails is the one reported."""
     if node.max_length is not None and len(text) > node.max_length:
         unit = "byte" if node.max_length == 1 else "bytes"
-        yield FieldError(Reason.TOO_LONG, path, detail=f"may not be more than {node.max_length} {unit}")
+        yield FieldError(
+            FieldErrorReason.TOO_LONG, path, detail=f"may not be more than {node.max_length} {unit}"
+        )
     elif node.min_length is not None and len(text) < node.min_length:
         yield FieldError(
-            Reason.INVALID, path, text, _body(path, f"should be at least {node.min_length} chars long")
+            FieldErrorReason.INVALID,
+            path,
+            text,
+            _body(path, f"should be at least {node.min_length} chars long"),
         )
     elif node.pattern_test is not None and not node.pattern_test(text):
-        yield FieldError(Reason.INVALID, path, text, _body(path, f"should match '{node.pattern}'"))
+        yield FieldError(FieldErrorReason.INVALID, path, text, _body(path, f"should match '{node.pattern}'"))
     if node.format_test is not None and not node.format_test(text):
         detail = _body(path, f"must be of type {node.format_name}: {quote(text)}")
-        yield FieldError(Reason.TYPE_INVALID, path, text, detail)
+        yield FieldError(FieldErrorReason.TYPE_INVALID, path, text, detail)
 
 
 _INTEGERS = {"int32": 1 << 31, "int64": 1 << 63, "": 1 << 63}
@@ -87,17 +100,21 @@ def _check_number(node: Node, number: int | float, path: Path) -> Iterator[Field
         if not (-limit <= number < limit and number == int(number)):
             form = f"with format {node.format}" if node.format else "(default format)"
             detail = f"Checked value must be of type integer {form} in {_place(path)}"
-            yield FieldError(Reason.INVALID, (), "", detail)
+            yield FieldError(FieldErrorReason.INVALID, (), "", detail)
     if node.multiple_of is not None and number % node.multiple_of:
         word = f"should be a multiple of {render_number(node.multiple_of)}"
-        yield FieldError(Reason.INVALID, path, number, _body(path, word))
+        yield FieldError(FieldErrorReason.INVALID, path, number, _body(path, word))
     low, high = node.minimum, node.maximum
     if low is not None and (number < low or (node.exclusive_minimum and number == low)):
         word = "greater than" if node.exclusive_minimum else "greater than or equal to"
-        yield FieldError(Reason.INVALID, path, number, _body(path, f"should be {word} {render_number(low)}"))
+        yield FieldError(
+            FieldErrorReason.INVALID, path, number, _body(path, f"should be {word} {render_number(low)}")
+        )
     if high is not None and (number > high or (node.exclusive_maximum and number == high)):
         word = "less than" if node.exclusive_maximum else "less than or equal to"
-        yield FieldError(Reason.INVALID, path, number, _body(path, f"should be {word} {render_number(high)}"))
+        yield FieldError(
+            FieldErrorReason.INVALID, path, number, _body(path, f"should be {word} {render_number(high)}")
+        )
 
 
 def _check_list(node: Node, items: list[Any], old: Any, path: Path) -> Iterator[FieldError]:
@@ -107,17 +124,17 @@ def _check_list(node: Node, items: list[Any], old: Any, path: Path) -> Iterator[
             yield from check_value(node.items, item, before(item), (*path, i))
     if node.min_items is not None and len(items) < node.min_items:
         detail = _body(path, f"should have at least {node.min_items} items")
-        yield FieldError(Reason.INVALID, path, len(items), detail)
+        yield FieldError(FieldErrorReason.INVALID, path, len(items), detail)
     if node.max_items is not None and len(items) > node.max_items:
         yield _too_many(path, len(items), node.max_items)
     if node.unique_items and any(same(a, b) for i, a in enumerate(items) for b in items[:i]):
-        yield FieldError(Reason.INVALID, path, "", _body(path, "shouldn't contain duplicates"))
+        yield FieldError(FieldErrorReason.INVALID, path, "", _body(path, "shouldn't contain duplicates"))
 
 
 def _check_object(node: Node, fields: dict[str, Any], old: Any, path: Path) -> Iterator[FieldError]:
     if node.min_properties is not None and len(fields) < node.min_properties:
         detail = _body(path, f"should have at least {node.min_properties} properties")
-        yield FieldError(Reason.INVALID, path, len(fields), detail)
+        yield FieldError(FieldErrorReason.INVALID, path, len(fields), detail)
     if node.max_properties is not None and len(fields) > node.max_properties:
         yield _too_many(path, len(fields), node.max_properties)
     for name, value in fields.items():
@@ -126,25 +143,25 @@ def _check_object(node: Node, fields: dict[str, Any], old: Any, path: Path) -> I
             yield from check_value(child, value, old_field(old, name), (*path, name))
         elif node.additional is False:
             detail = f"{_place(path)}.{name} in body is a forbidden property"
-            yield FieldError(Reason.INVALID, path, name, detail)
+            yield FieldError(FieldErrorReason.INVALID, path, name, detail)
     for name in node.required:
         if name not in fields:
-            yield FieldError(Reason.REQUIRED, (*path, name))
+            yield FieldError(FieldErrorReason.REQUIRED, (*path, name))
 
 
 def _too_many(path: Path, count: int, limit: int) -> FieldError:
     unit = "item" if limit == 1 else "items"
-    return FieldError(Reason.TOO_MANY, path, count, f"must have at most {limit} {unit}")
+    return FieldError(FieldErrorReason.TOO_MANY, path, count, f"must have at most {limit} {unit}")
 
 
 def _check_enum(node: Node, value: Any, path: Path) -> Iterator[FieldError]:
     if node.enum and not any(same(value, allowed) for allowed in node.enum):
         names = ", ".join(quote(v if isinstance(v, str) else render_enum(v)) for v in node.enum)
-        yield FieldError(Reason.NOT_SUPPORTED, path, value, f"supported values: {names}")
+        yield FieldError(FieldErrorReason.NOT_SUPPORTED, path, value, f"supported values: {names}")
 
 
 def render_enum(value: Any) -> str:
-    return FieldError(Reason.INVALID, (), value).message.removeprefix("Invalid value: ")
+    return FieldError(FieldErrorReason.INVALID, (), value).message.removeprefix("Invalid value: ")
 
 
 def _check_alternatives(node: Node, value: Any, path: Path) -> Iterator[FieldError]:
@@ -175,4 +192,4 @@ def _check_alternatives(node: Node, value: Any, path: Path) -> Iterator[FieldErr
 
 
 def _no_fit(detail: str) -> FieldError:
-    return FieldError(Reason.INVALID, (), "", detail)
+    return FieldError(FieldErrorReason.INVALID, (), "", detail)

@@ -8,7 +8,7 @@ from grove_sandbox.flow.bystander import Bystander
 
 from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
-from grove.api.validation import Known, validate
+from grove.api.validation import ValidationContext, validate
 from grove.controllers.shared.claims import Claims
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.informers import Informers
@@ -86,7 +86,7 @@ def test_whoever_looks_again_at_the_backend_of_a_set_is_not_counted() -> None:
 
 def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
     found = registry("greedy-scheduler")
-    known = Known(serves=found.serves)
+    known = ValidationContext(serves=found.serves)
     assert not [p for p in validate(layout("greedy-two").pcs, None, known) if not p.warning]
     [problem] = [p for p in validate(layout("other").pcs, None, known) if not p.warning]
     assert "schedulerName" in str(problem)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from grove.schema import Reason, SchemaError, validate
+from grove.schema import FieldErrorReason, SchemaError, validate
 from grove.schema import compile as compile_schema
 from grove.schema.rules import escape
 
@@ -74,31 +74,31 @@ def test_a_rule_decides(rule: str, properties: dict[str, Any], value: Any, holds
         (
             {"rule": "self.a == 1", "message": "must be one"},
             "spec: Invalid value: must be one",
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
         ),
         (
             {"rule": "self.a == 1", "message": "no", "reason": "FieldValueForbidden", "fieldPath": ".a"},
             "spec.a: Forbidden: no",
-            Reason.FORBIDDEN,
+            FieldErrorReason.FORBIDDEN,
         ),
         (
             {"rule": "self.a == 1", "messageExpression": "'a is %d'.format([self.a])", "fieldPath": ".a"},
             "spec.a: Invalid value: a is 2",
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
         ),
         (
             {"rule": "self.a == 1", "message": "plain", "messageExpression": "string(1 / (self.a - 2))"},
             "spec: Invalid value: plain",
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
         ),
         (
             {"rule": "self.b == 1"},
             'spec: Invalid value: "object": no such key: b evaluating rule: self.b == 1',
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
         ),
     ],
 )
-def test_a_failed_rule_is_worded_as_asked(rule: dict[str, Any], line: str, reason: Reason) -> None:
+def test_a_failed_rule_is_worded_as_asked(rule: dict[str, Any], line: str, reason: FieldErrorReason) -> None:
     (error,) = validate(ruled(rule, {"a": INTEGER, "b": INTEGER}), {"spec": {"a": 2}})
     assert str(error) == line
     assert error.reason is reason
@@ -157,7 +157,7 @@ def test_a_rule_that_held_no_longer_does_not_block_an_unrelated_update() -> None
 
 def test_rules_wait_until_the_object_is_well_formed() -> None:
     errors = validate(ruled("self.a > 5", {"a": INTEGER}), {"spec": {"a": "x"}})
-    assert [e.reason for e in errors] == [Reason.TYPE_INVALID, Reason.INVALID]
+    assert [e.reason for e in errors] == [FieldErrorReason.TYPE_INVALID, FieldErrorReason.INVALID]
     assert str(errors[1]) == (
         "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
         "correct the existing errors to complete validation"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from grove.schema import Reason, SchemaError, validate
+from grove.schema import FieldErrorReason, SchemaError, validate
 from grove.schema import compile as compile_schema
 
 
@@ -18,126 +18,128 @@ def spec(schema: dict[str, Any]) -> dict[str, Any]:
         (
             {"type": "integer"},
             "a",
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x: Invalid value: "string": spec.x in body must be of type integer: "string"',
         ),
         (
             {"type": "string"},
             None,
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x: Invalid value: "null": spec.x in body must be of type string: "null"',
         ),
         (
             {"type": "boolean"},
             1,
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x: Invalid value: "integer": spec.x in body must be of type boolean: "integer"',
         ),
         (
             {"x-kubernetes-int-or-string": True},
             True,
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x: Invalid value: "boolean": spec.x in body must be of type integer,string: "boolean"',
         ),
         (
             {"type": "string", "enum": ["a", "b"]},
             "c",
-            Reason.NOT_SUPPORTED,
+            FieldErrorReason.NOT_SUPPORTED,
             'spec.x: Unsupported value: "c": supported values: "a", "b"',
         ),
         (
             {"type": "integer", "enum": [1, 2]},
             3,
-            Reason.NOT_SUPPORTED,
+            FieldErrorReason.NOT_SUPPORTED,
             'spec.x: Unsupported value: 3: supported values: "1", "2"',
         ),
         (
             {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}},
             {},
-            Reason.REQUIRED,
+            FieldErrorReason.REQUIRED,
             "spec.x.a: Required value",
         ),
         (
             {"type": "integer", "minimum": 1},
             0,
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             "spec.x: Invalid value: 0: spec.x in body should be greater than or equal to 1",
         ),
         (
             {"type": "integer", "maximum": 1.0, "exclusiveMaximum": True},
             1,
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             "spec.x: Invalid value: 1: spec.x in body should be less than 1",
         ),
         (
             {"type": "number", "multipleOf": 2},
             2.5,
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             "spec.x: Invalid value: 2.5: spec.x in body should be a multiple of 2",
         ),
         (
             {"type": "string", "minLength": 2},
             "a",
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             'spec.x: Invalid value: "a": spec.x in body should be at least 2 chars long',
         ),
         (
             {"type": "string", "maxLength": 2},
             "abc",
-            Reason.TOO_LONG,
+            FieldErrorReason.TOO_LONG,
             "spec.x: Too long: may not be more than 2 bytes",
         ),
         (
             {"type": "string", "pattern": "^[a-z]+$"},
             "a\n",
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             "spec.x: Invalid value: \"a\\n\": spec.x in body should match '^[a-z]+$'",
         ),
         (
             {"type": "string", "format": "date-time"},
             "yesterday",
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x: Invalid value: "yesterday": spec.x in body must be of type date-time: "yesterday"',
         ),
         (
             {"type": "array", "items": {"type": "string"}, "minItems": 1},
             [],
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             "spec.x: Invalid value: 0: spec.x in body should have at least 1 items",
         ),
         (
             {"type": "array", "items": {"type": "string"}, "maxItems": 1},
             ["a", "b"],
-            Reason.TOO_MANY,
+            FieldErrorReason.TOO_MANY,
             "spec.x: Too many: 2: must have at most 1 item",
         ),
         (
             {"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 0},
             {"a": "b"},
-            Reason.TOO_MANY,
+            FieldErrorReason.TOO_MANY,
             "spec.x: Too many: 1: must have at most 0 items",
         ),
         (
             {"type": "object", "additionalProperties": {"type": "string"}},
             {"a": 1},
-            Reason.TYPE_INVALID,
+            FieldErrorReason.TYPE_INVALID,
             'spec.x.a: Invalid value: "integer": spec.x.a in body must be of type string: "integer"',
         ),
         (
             {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
             ["a", "b", "a", "a"],
-            Reason.DUPLICATE,
+            FieldErrorReason.DUPLICATE,
             'spec.x[2]: Duplicate value: "a"',
         ),
         (
             {"type": "integer", "format": "int32"},
             1 << 31,
-            Reason.INVALID,
+            FieldErrorReason.INVALID,
             '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.x',
         ),
     ],
 )
-def test_one_mistake_is_one_error(schema: dict[str, Any], value: Any, reason: Reason, line: str) -> None:
+def test_one_mistake_is_one_error(
+    schema: dict[str, Any], value: Any, reason: FieldErrorReason, line: str
+) -> None:
     (error,) = validate(spec(schema), {"spec": {"x": value}})
     assert str(error) == line
     assert error.reason is reason
@@ -183,9 +185,9 @@ def test_all_mistakes_are_reported_at_once() -> None:
     )
     errors = validate(schema, {"spec": {"x": [{"n": -1}, {"name": 1}]}})
     assert [(e.field, e.reason) for e in errors] == [
-        ("spec.x[0].n", Reason.INVALID),
-        ("spec.x[0].name", Reason.REQUIRED),
-        ("spec.x[1].name", Reason.TYPE_INVALID),
+        ("spec.x[0].n", FieldErrorReason.INVALID),
+        ("spec.x[0].name", FieldErrorReason.REQUIRED),
+        ("spec.x[1].name", FieldErrorReason.TYPE_INVALID),
     ]
     assert errors[0].path == ("spec", "x", 0, "n")
 

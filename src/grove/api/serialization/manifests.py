@@ -18,9 +18,9 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.serialization import codec, yaml
 from grove.api.serialization.crds import KINDS, schema
 from grove.api.topology import ClusterTopologyBinding
-from grove.api.validation import Known, Problem, check_binding, check_configuration, validate
+from grove.api.validation import Problem, ValidationContext, check_binding, check_configuration, validate
 from grove.api.validation.topology import places
-from grove.schema import FieldError, Path, Reason, Schema, render_path
+from grove.schema import FieldError, FieldErrorReason, Path, Schema, render_path
 
 _KINDS = {(k.resource.api_version, k.resource.kind): k for k in KINDS}
 
@@ -34,7 +34,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ManifestFinding:
     file: str
     line: int
     path: str
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    findings: list[Finding]
+    findings: list[ManifestFinding]
     checked: int
     skipped: int
 
@@ -68,17 +68,17 @@ def permissive() -> OperatorConfiguration:
 
 def check(sources: Iterable[Source], configuration: OperatorConfiguration | None = None) -> Report:
     """Checks every Grove object in the texts. ClusterTopologyBindings among them are known to the sets among them."""
-    findings: list[Finding] = []
+    findings: list[ManifestFinding] = []
     documents: list[_Document] = []
     for source in sources:
         try:
             documents += [d for found in yaml.load_all(source.text) for d in _expand(source.name, found)]
         except yaml.YamlError as e:
-            findings.append(Finding(source.name, e.line, "", e.message, "mend the YAML first"))
+            findings.append(ManifestFinding(source.name, e.line, "", e.message, "mend the YAML first"))
     topologies = {
         b.metadata.name or "": b for d in documents if isinstance(b := d.decoded(), ClusterTopologyBinding)
     }
-    known = Known(configuration or permissive(), topologies)
+    known = ValidationContext(configuration or permissive(), topologies)
     ours = [d for d in documents if d.is_ours]
     for document in ours:
         findings += document.check(known)
@@ -145,13 +145,13 @@ class _Document:
         except codec.DecodeError:
             return None
 
-    def check(self, known: Known) -> Iterator[Finding]:
+    def check(self, known: ValidationContext) -> Iterator[ManifestFinding]:
         for problem in self._problems(known):
             line = self.whole.line_of((*self.base, *problem.path))
             path = render_path(problem.path)
-            yield Finding(self.file, line, path, problem.message, problem.remedy, problem.warning)
+            yield ManifestFinding(self.file, line, path, problem.message, problem.remedy, problem.warning)
 
-    def _problems(self, known: Known) -> Iterator[Problem]:
+    def _problems(self, known: ValidationContext) -> Iterator[Problem]:
         if self._is_configuration:
             yield from _configuration_problems(self.value)
         elif self.model is None:
@@ -164,10 +164,13 @@ def _unknown_kind(api_version: str, kind: str) -> Problem:
     known = ", ".join(f"{v} {k}" for v, k in _KINDS)
     if not (api_version and kind):
         return Problem(
-            Reason.REQUIRED, (), detail="an object has apiVersion and kind", remedy=f"the kinds are {known}"
+            FieldErrorReason.REQUIRED,
+            (),
+            detail="an object has apiVersion and kind",
+            remedy=f"the kinds are {known}",
         )
     detail = f"there is no {kind} in {api_version}"
-    return Problem(Reason.INVALID, ("kind",), detail=detail, remedy=f"the kinds are {known}")
+    return Problem(FieldErrorReason.INVALID, ("kind",), detail=detail, remedy=f"the kinds are {known}")
 
 
 def _configuration_problems(value: Any) -> Iterator[Problem]:
@@ -175,13 +178,16 @@ def _configuration_problems(value: Any) -> Iterator[Problem]:
         configuration = codec.decode_strictly(codec.encode(value), OperatorConfiguration)
     except codec.DecodeError as e:
         yield Problem(
-            Reason.INVALID, e.path, detail=e.message, remedy="see the API reference, OperatorConfiguration"
+            FieldErrorReason.INVALID,
+            e.path,
+            detail=e.message,
+            remedy="see the API reference, OperatorConfiguration",
         )
         return
     yield from check_configuration(configuration)
 
 
-def _object_problems(value: Any, model: type[Resource], known: Known) -> Iterator[Problem]:
+def _object_problems(value: Any, model: type[Resource], known: ValidationContext) -> Iterator[Problem]:
     found = _compiled(model)
     unknown = found.unknown_paths(value)
     errors = [e for e in found.validate(found.default(value)) if e.path]
@@ -193,12 +199,12 @@ def _object_problems(value: Any, model: type[Resource], known: Known) -> Iterato
         obj = codec.decode(codec.encode(touched.value), model)
     except codec.DecodeError as e:
         if not errors:
-            yield Problem(Reason.INVALID, e.path, detail=e.message)
+            yield Problem(FieldErrorReason.INVALID, e.path, detail=e.message)
         return
     yield from (p for p in _semantic_problems(obj, known) if not touched.concerns(p.path))
 
 
-def _semantic_problems(obj: Resource, known: Known) -> list[Problem]:
+def _semantic_problems(obj: Resource, known: ValidationContext) -> list[Problem]:
     if isinstance(obj, PodCliqueSet):
         # Offline, a topology that is not among the files may still be in the cluster.
         named = {p.name for p in places(obj)}
@@ -227,7 +233,7 @@ class _Mended:
             if not isinstance(parent, dict) or not isinstance(name, str):
                 continue
             expected = _schema_at(whole, error.path)
-            if error.reason is Reason.REQUIRED:
+            if error.reason is FieldErrorReason.REQUIRED:
                 parent[name] = _harmless(expected, n)
             else:
                 parent.pop(name, None)
@@ -275,7 +281,9 @@ def _unknown_field(path: Path, whole: Mapping[str, Any]) -> Problem:
     meant = _meant(path, whole)
     known = ", ".join(_schema_at(whole, path[:-1]).get("properties", {}))
     remedy = f"did you mean {meant}?" if meant else f"the fields here are {known}"
-    return Problem(Reason.INVALID, path, detail=f"there is no field {str(path[-1])!r} here", remedy=remedy)
+    return Problem(
+        FieldErrorReason.INVALID, path, detail=f"there is no field {str(path[-1])!r} here", remedy=remedy
+    )
 
 
 def _meant(path: Path, whole: Mapping[str, Any]) -> str:
@@ -289,8 +297,8 @@ def _explained(error: FieldError, value: Any, whole: Mapping[str, Any]) -> Probl
     """A schema error in the words of this tool: the server's say the same, but not what to do."""
     expected = _schema_at(whole, error.path)
     text = expected.get("description", "")
-    missing = error.reason is Reason.REQUIRED
+    missing = error.reason is FieldErrorReason.REQUIRED
     remedy = f"{'add ' if missing else ''}{error.path[-1]}: {text}" if text else ""
-    if error.reason is Reason.TYPE_INVALID and "type" in expected:
+    if error.reason is FieldErrorReason.TYPE_INVALID and "type" in expected:
         return Problem(error.reason, error.path, value, f"must be of type {expected['type']}", remedy)
     return Problem(error.reason, error.path, error.value, error.detail, remedy)

@@ -33,7 +33,7 @@ __all__ = ["Known", "Problem", "check_binding", "check_configuration", "validate
 
 
 @dataclass(frozen=True)
-class Known:
+class ValidationContext:
     """What is known of the cluster that a set is for. `topologies` is None where that cannot be known, as offline.
 
     `serves` says whether a schedulerName is served; without it, the names that the configuration enables are.
@@ -44,13 +44,15 @@ class Known:
     serves: Callable[[str], bool] | None = None
 
 
-def validate(pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: Known | None = None) -> list[Problem]:
+def validate(
+    pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: ValidationContext | None = None
+) -> list[Problem]:
     """Every problem of a set, defaults applied first. `old` is what an update would replace.
 
     A set that is being deleted has none, and a set whose spec is not changed none in its spec: whatever is wrong with
     it, its finalizer must come off, and its labels must stay editable.
     """
-    known = known or Known()
+    known = known or ValidationContext()
     if pcs.metadata.deletion_timestamp is not None:
         return []
     new = with_defaults(pcs)

@@ -12,20 +12,20 @@ from grove.schema.errors import Path
 from grove.schema.name_syntax import is_env_name
 
 
-class _Named(msgspec.Struct):
+class _NamedItem(msgspec.Struct):
     name: str = ""
 
 
-class _Resources(msgspec.Struct):
+class _TemplateResources(msgspec.Struct):
     limits: dict[str, Raw] | None = None
     requests: dict[str, Raw] | None = None
-    claims: list[_Named] | None = None
+    claims: list[_NamedItem] | None = None
 
 
-class _Container(msgspec.Struct):
+class _TemplateContainer(msgspec.Struct):
     name: str = ""
-    env: list[_Named] | None = None
-    resources: _Resources | None = None
+    env: list[_NamedItem] | None = None
+    resources: _TemplateResources | None = None
 
 
 class PodSpecView(msgspec.Struct, rename="camel"):
@@ -35,11 +35,11 @@ class PodSpecView(msgspec.Struct, rename="camel"):
     node_name: str | None = None
     priority_class_name: str | None = None
     topology_spread_constraints: list[Raw] | None = None
-    scheduling_gates: list[_Named] | None = None
-    containers: list[_Container] | None = None
-    init_containers: list[_Container] | None = None
+    scheduling_gates: list[_NamedItem] | None = None
+    containers: list[_TemplateContainer] | None = None
+    init_containers: list[_TemplateContainer] | None = None
     volumes: list[Raw] | None = None
-    resource_claims: list[_Named] | None = None
+    resource_claims: list[_NamedItem] | None = None
 
 
 def view(pod_spec: Raw) -> PodSpecView:
@@ -88,7 +88,7 @@ def _check_placement(found: PodSpecView, path: Path) -> Iterator[Problem]:
         )
 
 
-def _check_env(container: _Container, path: Path) -> Iterator[Problem]:
+def _check_env(container: _TemplateContainer, path: Path) -> Iterator[Problem]:
     seen: set[str] = set()
     for n, env in enumerate(container.env or []):
         here = (*path, n, "name")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from grove.schema.errors import OMITTED, FieldError, Path, Reason
+from grove.schema.errors import OMITTED, FieldError, FieldErrorReason, Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,25 +15,25 @@ class Problem(FieldError):  # noqa: N818
 
 
 def invalid(path: Path, value: Any, detail: str, remedy: str) -> Problem:
-    return Problem(Reason.INVALID, path, value, detail, remedy)
+    return Problem(FieldErrorReason.INVALID, path, value, detail, remedy)
 
 
 def required(path: Path, detail: str, remedy: str) -> Problem:
-    return Problem(Reason.REQUIRED, path, OMITTED, detail, remedy)
+    return Problem(FieldErrorReason.REQUIRED, path, OMITTED, detail, remedy)
 
 
 def duplicate(path: Path, value: Any, detail: str, remedy: str) -> Problem:
-    return Problem(Reason.DUPLICATE, path, value, detail, remedy)
+    return Problem(FieldErrorReason.DUPLICATE, path, value, detail, remedy)
 
 
 def forbidden(path: Path, detail: str, remedy: str) -> Problem:
-    return Problem(Reason.FORBIDDEN, path, OMITTED, detail, remedy)
+    return Problem(FieldErrorReason.FORBIDDEN, path, OMITTED, detail, remedy)
 
 
 def unsupported(path: Path, value: Any, supported: list[str], remedy: str) -> Problem:
     names = ", ".join(f'"{s}"' for s in supported)
-    return Problem(Reason.NOT_SUPPORTED, path, value, f"supported values: {names}", remedy)
+    return Problem(FieldErrorReason.NOT_SUPPORTED, path, value, f"supported values: {names}", remedy)
 
 
 def warning(path: Path, value: Any, detail: str, remedy: str) -> Problem:
-    return Problem(Reason.INVALID, path, value, detail, remedy, warning=True)
+    return Problem(FieldErrorReason.INVALID, path, value, detail, remedy, warning=True)

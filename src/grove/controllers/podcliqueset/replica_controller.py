@@ -438,8 +438,8 @@ _CODES = {
 }
 _OURS = {"Service": ("spec.selector",), "HorizontalPodAutoscaler": ("spec.scaleTargetRef",)}
 _PER_REPLICA = {
-    labels.Component.HEADLESS_SERVICE,
-    labels.Component.HPA,
-    labels.Component.COMPUTE_DOMAIN,
-    labels.Component.RESOURCE_CLAIM,
+    labels.ComponentLabel.HEADLESS_SERVICE,
+    labels.ComponentLabel.HPA,
+    labels.ComponentLabel.COMPUTE_DOMAIN,
+    labels.ComponentLabel.RESOURCE_CLAIM,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grove.api import PodCliqueSet
 from grove.api.conditions import EventReason
-from grove.api.validation import Known, Problem, validate
+from grove.api.validation import Problem, ValidationContext, validate
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.informers import Informers
 from grove.plan.gangs.membership import GangMembers
@@ -80,7 +80,7 @@ class SetJudgements:
 
     def _judge(self, pcs: PodCliqueSet) -> Judged:
         # Whether its topology exists is not judged here: it may come and go while the set runs, and has a condition.
-        known = Known(self._context.configuration, serves=self._context.registry.serves)
+        known = ValidationContext(self._context.configuration, serves=self._context.registry.serves)
         problems = validate(pcs, None, known)
         if errors := _errors(problems):
             return Judged(None, errors)

@@ -46,7 +46,7 @@ def replica_index(obj: Managed) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-_NAMED_BY_REPLICA = (labels.Component.POD_GANG, labels.Component.HPA)
+_NAMED_BY_REPLICA = (labels.ComponentLabel.POD_GANG, labels.ComponentLabel.HPA)
 
 
 def replica_of(obj: Managed) -> list[ReplicaKey]:

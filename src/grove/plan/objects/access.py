@@ -23,13 +23,13 @@ def _service_account(layout: SetLayout) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": metadata(layout, name, _own(name, labels.Component.SERVICE_ACCOUNT)),
+        "metadata": metadata(layout, name, _own(name, labels.ComponentLabel.SERVICE_ACCOUNT)),
         "automountServiceAccountToken": True,
     }
 
 
 def _role(layout: SetLayout) -> Json:
-    own = _own(names.role_label(layout.name), labels.Component.ROLE)
+    own = _own(names.role_label(layout.name), labels.ComponentLabel.ROLE)
     rule = {"apiGroups": [""], "resources": ["pods", "pods/status"], "verbs": ["get", "list", "watch"]}
     return {
         "apiVersion": f"{_RBAC}/v1",
@@ -41,7 +41,7 @@ def _role(layout: SetLayout) -> Json:
 
 def _role_binding(layout: SetLayout) -> Json:
     name = names.role(layout.name)
-    own = _own(names.role_label(layout.name), labels.Component.ROLE_BINDING)
+    own = _own(names.role_label(layout.name), labels.ComponentLabel.ROLE_BINDING)
     account = names.service_account(layout.name)
     return {
         "apiVersion": f"{_RBAC}/v1",
@@ -55,7 +55,7 @@ def _role_binding(layout: SetLayout) -> Json:
 def _token_secret(layout: SetLayout) -> Json:
     """Kubernetes fills in the token."""
     name = names.token_secret(layout.name)
-    meta = metadata(layout, name, _own(name, labels.Component.TOKEN_SECRET))
+    meta = metadata(layout, name, _own(name, labels.ComponentLabel.TOKEN_SECRET))
     meta["annotations"] = {"kubernetes.io/service-account.name": names.service_account(layout.name)}
     return {
         "apiVersion": "v1",

@@ -8,7 +8,7 @@ that an autoscaler whose metrics are taken back measures that again.
 import msgspec
 
 from grove.api import labels, names
-from grove.api.meta import ResourceType
+from grove.api.meta import ResourceDefinition
 from grove.api.podclique import AutoScalingConfig, PodClique
 from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.plan.layout.set_layout import SetLayout
@@ -32,7 +32,7 @@ def autoscalers(layout: SetLayout, i: int) -> list[Json]:
     return [*cliques, *groups]
 
 
-def _autoscaler(layout: SetLayout, target: ResourceType, name: str, config: AutoScalingConfig) -> Json:
+def _autoscaler(layout: SetLayout, target: ResourceDefinition, name: str, config: AutoScalingConfig) -> Json:
     spec: Json = {
         "scaleTargetRef": {"apiVersion": target.api_version, "kind": target.kind, "name": name},
         "minReplicas": config.min_replicas,
@@ -42,7 +42,7 @@ def _autoscaler(layout: SetLayout, target: ResourceType, name: str, config: Auto
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": metadata(layout, name, {labels.NAME: name, labels.COMPONENT: labels.Component.HPA}),
+        "metadata": metadata(layout, name, {labels.NAME: name, labels.COMPONENT: labels.ComponentLabel.HPA}),
         "spec": spec,
     }
 

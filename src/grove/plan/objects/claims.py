@@ -127,7 +127,7 @@ class _Level:
         self._layout = layout
         self._name = name
         self._owner = owner
-        self._labels = {labels.COMPONENT: labels.Component.RESOURCE_CLAIM, **own}
+        self._labels = {labels.COMPONENT: labels.ComponentLabel.RESOURCE_CLAIM, **own}
         self._templates = templates
         self._own_templates = _own_templates(layout)
 

@@ -28,7 +28,7 @@ def standalone_clique(layout: SetLayout, clique: Clique, i: int) -> PodClique:
     name = names.clique(layout.name, i, clique.name)
     own = {
         labels.NAME: name,
-        labels.COMPONENT: labels.Component.CLIQUE,
+        labels.COMPONENT: labels.ComponentLabel.CLIQUE,
         labels.REPLICA_INDEX: str(i),
         labels.POD_GANG: names.base_gang(layout.name, i),
         labels.POD_TEMPLATE_HASH: layout.hashes[clique.name],
@@ -52,7 +52,7 @@ def scaling_group(layout: SetLayout, group: Group, i: int) -> PodCliqueScalingGr
         annotations.setdefault(labels.MNNVL_GROUP, inherited)
     own = {
         labels.NAME: name,
-        labels.COMPONENT: labels.Component.SCALING_GROUP,
+        labels.COMPONENT: labels.ComponentLabel.SCALING_GROUP,
         labels.REPLICA_INDEX: str(i),
     }
     metadata = ObjectMeta(
@@ -81,7 +81,7 @@ def member_clique(
     gang = names.gang_of_group_replica(layout.name, i, group_name, j, group.min_available)
     own = {
         labels.NAME: name,
-        labels.COMPONENT: labels.Component.GROUP_CLIQUE,
+        labels.COMPONENT: labels.ComponentLabel.GROUP_CLIQUE,
         labels.REPLICA_INDEX: str(i),
         labels.SCALING_GROUP: group_name,
         labels.SCALING_GROUP_REPLICA_INDEX: str(j),

@@ -59,7 +59,7 @@ def _compute_domain(layout: SetLayout, i: int, group: str) -> dict[str, Any]:
     name = names.compute_domain(layout.name, i, group)
     own = {
         labels.NAME: name,
-        labels.COMPONENT: labels.Component.COMPUTE_DOMAIN,
+        labels.COMPONENT: labels.ComponentLabel.COMPUTE_DOMAIN,
         labels.REPLICA_INDEX: str(i),
         labels.MNNVL_GROUP: group,
     }

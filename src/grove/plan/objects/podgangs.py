@@ -53,7 +53,7 @@ def pod_gang(layout: SetLayout, members: GangMembers, scheduling: GangScheduling
     )
     meta = layout.pcs.metadata
     own_labels = {
-        labels.COMPONENT: labels.Component.POD_GANG,
+        labels.COMPONENT: labels.ComponentLabel.POD_GANG,
         labels.SCHEDULER_NAME: scheduling.scheduler_name,
         labels.SCHEDULER_BACKEND: scheduling.backend,
     }

@@ -11,7 +11,7 @@ from grove.plan.objects.metadata import Json, metadata
 def headless_service(layout: SetLayout, i: int) -> Json:
     name = names.headless_service(layout.name, i)
     replica = {labels.REPLICA_INDEX: str(i)}
-    own = {labels.NAME: name, labels.COMPONENT: labels.Component.HEADLESS_SERVICE} | replica
+    own = {labels.NAME: name, labels.COMPONENT: labels.ComponentLabel.HEADLESS_SERVICE} | replica
     config = layout.pcs.spec.template.headless_service_config
     return {
         "apiVersion": "v1",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grove.api.serialization.manifests import Finding, Source, check
+from grove.api.serialization.manifests import ManifestFinding, Source, check
 
 FIVE_MISTAKES = """\
 apiVersion: grove.io/v1alpha1
@@ -32,7 +32,7 @@ spec:
 """
 
 
-def found(text: str) -> list[Finding]:
+def found(text: str) -> list[ManifestFinding]:
     return check([Source("f.yaml", text)]).findings
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from grove.api import ClusterTopologyBinding, OperatorConfiguration, PodCliqueSet, Time
 from grove.api.serialization import codec
-from grove.api.validation import Known, Problem, check_binding, check_configuration, validate
+from grove.api.validation import Problem, ValidationContext, check_binding, check_configuration, validate
 from tests.unit.api.sets import CONTAINER, clique, pcs, pcs_json
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ TOPOLOGY = codec.decode(
     ),
     ClusterTopologyBinding,
 )
-ALL_ON = Known(
+ALL_ON = ValidationContext(
     configuration(topologyAwareScheduling={"enabled": True}, network={"autoMNNVLEnabled": True}),
     {"dc": TOPOLOGY},
 )
@@ -78,7 +78,7 @@ class Rule:
     bad: PodCliqueSet
     path: str
     says: str
-    known: Known = ALL_ON
+    known: ValidationContext = ALL_ON
 
 
 T = "spec.template"
@@ -353,7 +353,7 @@ CREATE_RULES = [
         pcs(clique(podSpec=scheduled_by("kai-scheduler"))),
         f"{T}.cliques[0].spec.podSpec.schedulerName",
         '"volcano", "default-scheduler"',
-        Known(configuration(scheduler={"profiles": [{"name": "volcano"}]})),
+        ValidationContext(configuration(scheduler={"profiles": [{"name": "volcano"}]})),
     ),
     # Scaling groups
     Rule(
@@ -568,7 +568,7 @@ CREATE_RULES = [
         pcs(podCliqueScalingGroups=[group(annotations={MNNVL: "g"})]),
         f"{T}.podCliqueScalingGroups[0].annotations[{MNNVL}]",
         "switched off",
-        Known(),
+        ValidationContext(),
     ),
     # Topology
     Rule(
@@ -577,7 +577,7 @@ CREATE_RULES = [
         pcs(topologyConstraint=pack("rack")),
         f"{T}.topologyConstraint",
         "switched off",
-        Known(),
+        ValidationContext(),
     ),
     Rule(
         "a constraint names its topology",
@@ -964,7 +964,7 @@ def test_digits_elsewhere_do_no_harm(found: PodCliqueSet) -> None:
 
 
 def test_a_topology_that_cannot_be_known_is_not_judged() -> None:
-    offline = Known(ALL_ON.configuration, None)
+    offline = ValidationContext(ALL_ON.configuration, None)
     assert validate(pcs(topologyConstraint=pack("row", topology="anything")), None, offline) == []
 
 
