@@ -32,7 +32,7 @@ from grove.operator.process import calm_the_collector
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import Cluster
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request

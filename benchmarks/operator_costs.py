@@ -40,7 +40,7 @@ from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import RequestError
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request
 from grove.runtime.telemetry.logs import configure

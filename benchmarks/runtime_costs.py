@@ -19,7 +19,7 @@ from benchmarks.servers import embedded
 from grove.api.pod_view import Pod
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import Cluster
 from grove.runtime.client.objects import ObjectKey, Resource, key_of
 from grove.runtime.client.resource_client import ResourceClient

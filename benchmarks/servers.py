@@ -17,7 +17,7 @@ from grove_testbed.accounting import RequestCounter
 from grove_testbed.cluster import Cluster as Testbed
 
 from grove.runtime.client.credentials import FixedToken
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import Cluster, from_kubeconfig
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 

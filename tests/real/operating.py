@@ -19,7 +19,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.serialization.crds import all_crds
 from grove.operator.assembly import BackendProcess, Operator, discover
 from grove.runtime.client.client import Client
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request, Response, Stream, Transport

@@ -19,7 +19,7 @@ from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import AlreadyExists, ApiError, Conflict, NotFound, TransportError
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.concurrently import for_each

@@ -20,7 +20,7 @@ from grove.api.config import OperatorConfiguration
 from grove.operator.assembly import DEFAULT_INIT_IMAGE, BackendProcess, Operator, Process, discover, utc_now
 from grove.operator.metrics import GroveMetrics
 from grove.runtime.client.client import Client
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import Cluster
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.leader import Elector

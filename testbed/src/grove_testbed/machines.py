@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 from grove.runtime.client.client import Client
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove_sandbox.kubelet.kubelet import Kubelet
 from grove_sandbox.kubelet.node_lifecycle import NodeLifecycle

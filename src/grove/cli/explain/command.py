@@ -75,7 +75,7 @@ async def _answer(
     from grove.cli.explain.cluster import find_subject, follow, read
     from grove.plan import explain as plan
     from grove.runtime.client.client import Client
-    from grove.runtime.client.http import HttpTransport
+    from grove.runtime.client.http_transport import HttpTransport
 
     def tell(seen: "Observed") -> None:
         found = plan.explain(seen)

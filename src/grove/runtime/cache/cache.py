@@ -55,7 +55,6 @@ class Cache(Generic[Obj]):
     def __init__(self, indexes: Mapping[str, Index[Obj]] | None = None) -> None:
         self._objects: dict[str, Obj] = {}
         self._names: dict[ObjectKey, str] = {}
-        self._versions: dict[str | None, Obj] = {}
         self._index_functions: dict[str, Index[Obj]] = {}
         # By index and value: the UIDs, in insertion order.
         self._indexes: dict[str, dict[Hashable, dict[str, None]]] = {}
@@ -80,10 +79,6 @@ class Cache(Generic[Obj]):
 
     def by_uid(self, uid: str) -> Obj | None:
         return self._objects.get(uid)
-
-    def by_version(self, version: str) -> Obj | None:
-        """The object whose newest known state has this resourceVersion. No two writes share one."""
-        return self._versions.get(version)
 
     def by_index(self, index: str, value: Hashable) -> list[Obj]:
         found = self._indexes[index].get(value)
@@ -116,7 +111,6 @@ class Cache(Generic[Obj]):
         if known is not None:
             if version > version_of(known):
                 self._put(uid, obj)
-                self._versions.pop(known.metadata.resource_version, None)
                 self._notify(Change(known, obj, origin))
             return
         deletion = self._deletions.get(uid)
@@ -148,7 +142,6 @@ class Cache(Generic[Obj]):
         if known is not None:
             del self._objects[uid]
             del self._names[key_of(known)]
-            self._versions.pop(known.metadata.resource_version, None)
             self._move(uid, self._values.pop(uid), [()] * len(self._indexes))
             self._notify(Change(known, None, origin))
 
@@ -162,7 +155,6 @@ class Cache(Generic[Obj]):
         new = [tuple(function(obj)) for function in self._index_functions.values()]
         old = self._values.get(uid)
         self._objects[uid] = obj
-        self._versions[obj.metadata.resource_version] = obj
         if old != new:
             self._values[uid] = new
             self._move(uid, old or [()] * len(new), new)

@@ -1,23 +1,30 @@
 """Keeps a cache equal to the server: reads everything once, then follows every change.
 
-Where the server has it, the first state is streamed by the watch itself (`sendInitialEvents`); elsewhere it is
-listed in pages. A watch that ends, breaks or falls silent is resumed where it was. When the server no longer has
-that version (410, as an HTTP status or inside the stream), everything is read again, and what is missing then is
-reported as deleted. Nothing that a server answers ends an informer: it says what is wrong, waits, tries again.
+The path of one event:
 
-What is subscribed to the cache runs between two events and only takes notes, so no slow reconcile can hold up
-the reading.
+1. `watch` splits it off the stream. It waits in the informer for the end of the batch window. Events within this window
+   are delivered as one batch: the cache is up to date with all of them before any reconcile runs. So a controller sees
+   pods that were deleted together as deleted together, and most events, which are echoes of our own writes, find that
+   the answer is already in the cache.
+2. The informer decodes it and stores it in the cache. An undecodable object is reported and skipped.
+3. The cache runs its subscribers synchronously. They only enqueue keys, so no slow reconcile can block the reading.
+
+Where the server can, the watch itself streams the initial list (`sendInitialEvents`); elsewhere the informer lists page
+by page. A watch that ends, breaks or falls silent resumes where it was. If the server no longer has that version (410,
+as an HTTP status or inside the stream), the informer relists, and reports what is missing as deleted. No answer of a
+server ends an informer: it logs what is wrong, backs off and tries again.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Generic, NoReturn
 
 import msgspec
 import structlog
 
 from grove.runtime.cache.cache import Cache, Index
-from grove.runtime.cache.watch import IdleWatchError, WatchEvent, follow
+from grove.runtime.cache.watch import IdleWatchError, WatchEvent, read_events
 from grove.runtime.client import requests
 from grove.runtime.client.backoff import Backoff
 from grove.runtime.client.client import Client
@@ -36,11 +43,19 @@ from grove.runtime.client.resource_client import PAGE_SIZE, Decode, ResourceClie
 log = structlog.get_logger(__name__)
 
 
-class Informer(Generic[Obj]):
-    """`cache` holds what is known, `objects` writes to the server and, at once, to the cache.
+# Long enough to see as one batch what happened together, too short for a user to notice.
+BATCH_WINDOW_SECONDS = 0.02
+# A connection that lasted this long was healthy, so the next one starts without backoff.
+HEALTHY_AFTER_SECONDS = 5.0
+# While the server streams the initial list it has no reason to be silent for longer.
+INITIAL_LIST_IDLE_TIMEOUT_SECONDS = 15.0
 
-    An informer with a selector must not write objects that the selector does not select: no event would ever
-    remove them from the cache.
+
+class Informer(Generic[Obj]):
+    """`cache` holds the newest known state. `objects` writes to the server, and its answers enter the cache at once.
+
+    Through an informer with a selector, do not write objects that the selector does not match: no watch event would
+    ever remove them from the cache. `batch_window` of 0 delivers every event as it arrives.
     """
 
     def __init__(
@@ -55,14 +70,15 @@ class Informer(Generic[Obj]):
         indexes: Mapping[str, Index[Obj]] | None = None,
         title: str = "",
         idle_timeout: float = 75.0,
+        batch_window: float = BATCH_WINDOW_SECONDS,
     ) -> None:
         self.resource = resource
-        # What metrics and probes call it: several may be about one resource.
+        # The name in metrics and probes: several informers may watch one resource.
         self.title = title or resource.plural
         self.cache: Cache[Obj] = Cache(indexes)
         self.objects = ResourceClient(client, resource, decode, cache=self.cache)
         self.synced = asyncio.Event()
-        # Why the cache may be behind, or is not filled yet; None while a watch is up.
+        # Why the cache may be behind or has no initial list yet; None while a watch is up.
         self.trouble: Exception | None = None
         self._client = client
         self._decode = decode
@@ -70,43 +86,51 @@ class Informer(Generic[Obj]):
         self._labels = labels
         self._fields = fields
         self._idle_timeout = idle_timeout
+        self._batch_window = batch_window
+        self._batch: list[tuple[Callable[[_ParsedEvent], None], _ParsedEvent]] = []
+        self._batch_timer: asyncio.TimerHandle | None = None
+        # The resourceVersion at which the next watch resumes; None before the initial list.
         self._position: int | None = None
         self._can_stream_lists = True
         client.metrics.cache_size.labels(self.title).set_function(self.cache.__len__)
 
     async def run(self) -> NoReturn:
         """Until cancelled."""
-        waits = Backoff(0.2, 30.0, chance=self._client.chance)
+        backoff = Backoff(0.2, 30.0, chance=self._client.chance)
         clock = asyncio.get_running_loop().time
         while True:
             started, position = clock(), self._position
             reason = await self._follow_once()
             self._client.metrics.watch_restarts.labels(self.resource.plural, reason).inc()
-            # A connection that lived or brought news was sound: go on at once. Else do not hammer the server.
-            if clock() - started >= SOUND_AFTER or (position is not None and position != self._position):
-                waits.reset()
+            # A connection that lasted or delivered events was healthy: resume at once. Otherwise back off.
+            if clock() - started >= HEALTHY_AFTER_SECONDS or (
+                position is not None and position != self._position
+            ):
+                backoff.reset()
                 wait = 0.0
             else:
-                wait = waits.next()
-            asked = self.trouble.retry_after if isinstance(self.trouble, ApiError) else None
-            await asyncio.sleep(max(wait, asked or 0.0))
+                wait = backoff.next()
+            retry_after = self.trouble.retry_after if isinstance(self.trouble, ApiError) else None
+            await asyncio.sleep(max(wait, retry_after or 0.0))
 
     async def _follow_once(self) -> str:
-        """One connection, from where we are until it ends. Returns why it ended."""
+        """Follows the server over one connection until it ends. Returns why it ended, for the metric."""
         try:
             await self._follow()
             return "ended"
         except IdleWatchError as e:
-            log.debug("watch is begun again", resource=self.resource.plural, reason=str(e))
+            log.debug("watch resumes", resource=self.resource.plural, reason=str(e))
             return "idle"
         except Gone as e:
-            log.info("version expired, everything is read again", resource=self.resource.plural, error=str(e))
+            log.info("resourceVersion expired, relisting", resource=self.resource.plural, error=str(e))
             self._position = None
             return "expired"
-        except (RequestError, *NONSENSE) as e:
-            # What lasts, such as a kind that is not served, is said once.
-            say = log.debug if str(e) == str(self.trouble) else log.warning
-            say("cannot follow the server, will try again", resource=self.resource.plural, error=str(e))
+        except (RequestError, *MALFORMED_RESPONSE) as e:
+            # A lasting error, such as a kind that the cluster does not serve, is a warning only once.
+            log_once = log.debug if str(e) == str(self.trouble) else log.warning
+            log_once(
+                "cannot list or watch, retrying with backoff", resource=self.resource.plural, error=str(e)
+            )
             self.trouble = e
             return "failed"
 
@@ -117,8 +141,12 @@ class Informer(Generic[Obj]):
             except (Invalid, BadRequest, IdleWatchError) as e:
                 if self._position is not None:
                     raise
-                # A server without the feature refuses; one that does not know the option never says "that was all".
-                log.debug("no streaming lists here", resource=self.resource.plural, error=str(e))
+                # A server without the feature refuses. One that does not know the option never ends the initial list.
+                log.debug(
+                    "server does not stream lists, listing page by page",
+                    resource=self.resource.plural,
+                    error=str(e),
+                )
                 self._can_stream_lists = False
         if self._position is None:
             await self._list()
@@ -127,7 +155,7 @@ class Informer(Generic[Obj]):
     async def _list(self) -> None:
         try:
             await self._list_pages(PAGE_SIZE)
-        except Gone:  # the continue token expired between two pages: ask for all at once
+        except Gone:  # the continue token expired between two pages: list without paging
             await self._list_pages(0)
 
     async def _list_pages(self, limit: int) -> None:
@@ -138,8 +166,8 @@ class Informer(Generic[Obj]):
         ):
             version = version or page.resource_version
             for body in page.bodies:
-                self._observe(body, seen)
-        self._is_complete(seen, parse_version(version))
+                self._observe(_parse(WatchEvent("ADDED", body)), seen)
+        self._complete_list(seen, parse_version(version))
 
     async def _watch(self, *, initial: bool = False) -> None:
         call = requests.watch(
@@ -149,7 +177,7 @@ class Informer(Generic[Obj]):
             fields=self._fields,
             resource_version="" if self._position is None else str(self._position),
             initial_events=initial,
-            # Spread, so that the watches of one process do not all end together.
+            # Random, so that the watches of one process do not all end together.
             timeout_seconds=self._client.chance.randint(300, 600),
         )
         stream = await self._client.stream(call)
@@ -157,88 +185,103 @@ class Informer(Generic[Obj]):
         if not initial:
             self.trouble = None
 
-        def take(event: WatchEvent) -> None:
+        def apply(event: _ParsedEvent) -> None:
             nonlocal seen
-            seen = self._take(event, seen)
+            seen = self._apply(event, seen)
 
-        await follow(stream, take, lambda: self._patience(seen))
+        def deliver(events: list[WatchEvent]) -> None:
+            # Parsed here and not with the batch: a malformed event ends the connection that delivered it.
+            self._batch.extend((apply, _parse(event)) for event in events)
+            if seen is not None or not self._batch_window:
+                self._deliver_batch()
+            elif self._batch and self._batch_timer is None:
+                loop = asyncio.get_running_loop()
+                self._batch_timer = loop.call_later(self._batch_window, self._deliver_batch)
 
-    def _patience(self, seen: set[str] | None) -> float:
-        """How long a connection may be silent. While a first state is streamed, there is no reason for silence."""
-        return self._idle_timeout if seen is None else min(self._idle_timeout, INITIAL_SILENCE)
+        try:
+            await read_events(stream, deliver, lambda: self._idle_timeout_of(seen))
+        finally:
+            self._deliver_batch()
 
-    def _take(self, event: WatchEvent, seen: set[str] | None) -> set[str] | None:
-        """Takes in one event. `seen` are the objects of a first state that is still being streamed."""
+    def _deliver_batch(self) -> None:
+        if self._batch_timer is not None:
+            self._batch_timer.cancel()
+            self._batch_timer = None
+        batch, self._batch = self._batch, []
+        for apply, event in batch:
+            apply(event)
+
+    def _idle_timeout_of(self, seen: set[str] | None) -> float:
+        if seen is None:
+            return self._idle_timeout
+        return min(self._idle_timeout, INITIAL_LIST_IDLE_TIMEOUT_SECONDS)
+
+    def _apply(self, event: "_ParsedEvent", seen: set[str] | None) -> set[str] | None:
+        """Applies one event. `seen` holds the UIDs of an initial list that is still being streamed, or is None."""
         if event.type in ("ADDED", "MODIFIED"):
-            self._advance(self._observe(event.body, seen), seen)
+            self._observe(event, seen)
         elif event.type == "DELETED":
-            gone = _metadata.decode(event.body)
-            self.cache.forget(uid_of(gone), version_of(gone))
-            self._advance(version_of(gone), seen)
-        elif event.type == "BOOKMARK":
-            bookmark = _metadata.decode(event.body)
-            if seen is not None and bookmark.metadata.annotations.get("k8s.io/initial-events-end") == "true":
-                self._is_complete(seen, version_of(bookmark))
-                return None
-            self._advance(version_of(bookmark), seen)
+            self.cache.forget(uid_of(event.partial), event.version)
+        elif event.ends_initial_list and seen is not None:
+            self._complete_list(seen, event.version)
+            return None
+        # An interrupted initial list must not set the resume position.
+        if seen is None and event.version > (self._position or 0):
+            self._position = event.version
         return seen
 
-    def _observe(self, body: bytes, seen: set[str] | None) -> int:
-        """Takes in one object and returns its version. One that cannot be read is reported and left out."""
-        obj = self.cache.by_version(stated_version(body))
-        # The echo of our own write, as most events are, need not be read: its answer is in the cache already.
-        if obj is None or uid_of(obj).encode() not in body:
-            try:
-                obj = self._decode(body)
-                self.cache.observe(obj)
-            except Exception as e:  # whatever the caller's functions raise: it concerns this object alone
-                return self._report(body, e, seen)
+    def _observe(self, event: "_ParsedEvent", seen: set[str] | None) -> None:
+        """Stores one object. An object that cannot be decoded is reported and skipped."""
+        uid = uid_of(event.partial)
         if seen is not None:
-            seen.add(uid_of(obj))
-        return version_of(obj)
+            seen.add(uid)
+        known = self.cache.by_uid(uid)
+        if known is not None and version_of(known) >= event.version:
+            return  # the echo of our own write, as most events are: its answer is in the cache already
+        try:
+            self.cache.observe(self._decode(event.body))
+        except Exception as e:  # whatever the caller's functions raise concerns this object alone
+            self._report_undecodable(event.partial, e)
 
-    def _report(self, body: bytes, error: Exception, seen: set[str] | None) -> int:
+    def _report_undecodable(self, partial: PartialObject, error: Exception) -> None:
         self._client.metrics.undecodable.labels(self.resource.plural).inc()
-        partial = _metadata.decode(body)
         log.error(
-            "object cannot be read and is left out; what is known of it stays as it was",
+            "object cannot be decoded and is skipped; the cache keeps its last known state",
             resource=self.resource.plural,
             key=str(key_of(partial)),
             error=str(error),
         )
-        if seen is not None:
-            seen.add(uid_of(partial))
-        return version_of(partial)
 
-    def _advance(self, version: int, seen: set[str] | None) -> None:
-        """The next watch begins here. A first state that is only half here is no place to begin from."""
-        if seen is None and version > (self._position or 0):
-            self._position = version
-
-    def _is_complete(self, seen: set[str], version: int) -> None:
+    def _complete_list(self, seen: set[str], version: int) -> None:
         self.cache.retain(seen, version)
         self._position = version
         self.trouble = None
         self.synced.set()
 
 
-# What reading an answer raises that is JSON but no object, or has no version.
-NONSENSE = (msgspec.DecodeError, ValueError)
-# A connection that lasted this long was not refused.
-SOUND_AFTER = 5.0
-INITIAL_SILENCE = 15.0
+@dataclass(frozen=True, slots=True)
+class _ParsedEvent:
+    """A watch event whose metadata is decoded; the object itself is decoded only if it is newer than the cache."""
+
+    type: str
+    partial: PartialObject
+    version: int
+    body: bytes
+
+    @property
+    def ends_initial_list(self) -> bool:
+        return self.partial.metadata.annotations.get("k8s.io/initial-events-end") == "true"
+
+
+def _parse(event: WatchEvent) -> _ParsedEvent:
+    """Raises one of `MALFORMED_RESPONSE`."""
+    partial = _metadata.decode(event.body)
+    if event.type != "BOOKMARK":
+        uid_of(partial)
+    return _ParsedEvent(event.type, partial, version_of(partial), event.body)
+
+
+# Raised when an answer is JSON but not an object, or has no usable resourceVersion.
+MALFORMED_RESPONSE = (msgspec.DecodeError, ValueError)
 
 _metadata = msgspec.json.Decoder(PartialObject)
-
-
-def stated_version(body: bytes) -> str:
-    """The version that an object in JSON states, found without reading the rest; empty if that is not to be had so.
-
-    Within a string quotes are escaped, so what is looked for is a key wherever it stands. Objects have this key, so
-    where it stands once it is the object's own; where an object holds another, that may come first.
-    """
-    parts = body.split(_VERSION_KEY)
-    return parts[1].partition(b'"')[0].decode() if len(parts) == 2 else ""
-
-
-_VERSION_KEY = b'"resourceVersion":"'

@@ -1,54 +1,58 @@
-"""One watch connection: lines out of chunks, events out of lines.
+"""One watch connection: chunks to lines, lines to events.
 
-A line is `{"type":"ADDED","object":{...}}` and may be longer than 1.5 MB, the largest object that etcd stores. Only
-the type is read here; the object stays bytes for the caller to decode, once, into what it needs.
+A line is `{"type":"ADDED","object":{...}}` and may be longer than 1.5 MB, the largest object that etcd stores. Only the
+type is decoded here. The object stays bytes, which the informer decodes once into the caller's class.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import msgspec
 
-from grove.runtime.client.deadlines import Deadlines
 from grove.runtime.client.errors import RequestError, Status, TransportError, error_from_status
 from grove.runtime.client.transport import Stream
 
 
-class WatchEvent(msgspec.Struct, frozen=True, gc=False):
-    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK. `body` is a copy of its own, so that `msgspec.Raw` fields
-    decoded from it keep alive these bytes and nothing else."""
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK. `body` is a copy, so `msgspec.Raw` fields that are decoded from
+    it keep only these bytes alive."""
 
     type: str
     body: bytes
 
 
-async def follow(
-    stream: Stream, take: Callable[[WatchEvent], None], idle_timeout: Callable[[], float]
+async def read_events(
+    stream: Stream, deliver: Callable[[list[WatchEvent]], None], idle_timeout: Callable[[], float]
 ) -> None:
-    """Takes in the events of one connection, until the server ends it; closes the stream.
+    """Delivers the events of one connection, chunk by chunk, until the server ends it. Closes the stream.
 
-    Raises the `ApiError` that the server sends inside the stream (`Gone` for an expired version), and `TransportError`
-    when the connection breaks or is silent for `idle_timeout` seconds, asked before each wait: it may be half-open,
-    and servers send bookmarks more often.
+    Raises the `ApiError` that the server sends inside the stream (`Gone` for an expired version). Raises
+    `TransportError` when the connection breaks, or is silent for `idle_timeout()` seconds: servers send bookmarks more
+    often, so such a connection may be half open.
     """
     chunks = stream.chunks()
     lines = LineBuffer()
-    deadlines, clock = Deadlines(), asyncio.get_running_loop().time
     try:
         while True:
             seconds = idle_timeout()
             try:
-                with deadlines.until(clock() + seconds):
+                async with asyncio.timeout(seconds):
                     chunk = await anext(chunks, None)
             except TimeoutError as e:
                 raise IdleWatchError(f"the watch was silent for {seconds:g} s") from e
             if chunk is None:
                 return
-            for line in lines.feed(chunk):
-                event = split_event(line)
-                if event.type == "ERROR":
-                    raise _error(event.body)
-                take(event)
+            events: list[WatchEvent] = []
+            try:
+                for line in lines.feed(chunk):
+                    event = split_event(line)
+                    if event.type == "ERROR":
+                        raise _error(event.body)
+                    events.append(event)
+            finally:
+                deliver(events)
     finally:
         await stream.close()
 
@@ -57,33 +61,29 @@ def _error(body: bytes) -> RequestError:
     try:
         return error_from_status(msgspec.json.decode(body, type=Status), "in a watch")
     except msgspec.DecodeError:
-        return TransportError(f"the watch sent an error that is no Status: {body[:200]!r}")
+        return TransportError(f"the watch sent an error that is not a Status: {body[:200]!r}")
 
 
 class IdleWatchError(TransportError):
-    """Nothing came for longer than a live connection is silent."""
+    """The connection was silent for longer than a live one ever is."""
 
 
 class LineBuffer:
-    """Cuts a stream of chunks into lines. A long line is joined once, however many chunks it came in."""
+    """Splits a stream of chunks into lines. A long line is joined once, however many chunks it came in."""
 
     def __init__(self) -> None:
-        self._begun: list[bytes] = []
+        self._incomplete: list[bytes] = []
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without line ends, without empty ones."""
-        self._begun.append(chunk)
-        if b"\n" not in chunk:
+        """The non-empty lines that this chunk completes, without line ends."""
+        first, *rest = chunk.split(b"\n")
+        self._incomplete.append(first)
+        if not rest:
             return []
-        came, start = b"".join(self._begun), 0
-        lines: list[bytes] = []
-        # Not `split`, which looks at each byte: on long lines that shows.
-        while (end := came.find(b"\n", start)) >= 0:
-            if line := came[start:end].strip():
-                lines.append(line)
-            start = end + 1
-        self._begun = [came[start:]] if start < len(came) else []
-        return lines
+        *complete, last = rest
+        lines = [b"".join(self._incomplete), *complete]
+        self._incomplete = [last]
+        return [stripped for line in lines if (stripped := line.strip())]
 
 
 class _Envelope(msgspec.Struct):
@@ -92,22 +92,12 @@ class _Envelope(msgspec.Struct):
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
-_TYPES = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
-_OPENINGS = {b'{"type":"%s","object":' % kind.encode(): kind for kind in _TYPES}
 
 
 def split_event(line: bytes) -> WatchEvent:
-    """Splits off the type without a look at the object.
-
-    API servers write the envelope in one way, which is recognised by its opening; whatever else is valid JSON takes
-    the slower way, and anything else is a broken stream.
-    """
-    start = line.find(b"{", 1)
-    kind = _OPENINGS.get(line[:start])
-    if kind is not None and line[-1:] == b"}":
-        return WatchEvent(kind, line[start:-1])
+    """Splits a line into the type and the bytes of the object."""
     try:
         envelope = _envelope.decode(line)
     except msgspec.DecodeError as e:
-        raise TransportError(f"the watch sent what is no event: {line[:200]!r}") from e
+        raise TransportError(f"the watch sent a line that is not an event: {line[:200]!r}") from e
     return WatchEvent(envelope.type, bytes(envelope.object))

@@ -1,15 +1,14 @@
-"""The way to the API server: every request passes here, is sent again where that helps, and ends in an
-answer or a typed error.
+"""Sends every request to the API server, retries it where that helps, and ends in an answer or a typed error.
 
-What is sent again, with a growing wait, a handful of times:
+Retried with backoff, a handful of times:
 
-- 429, for whatever verb (the server did nothing), after the time it asked for;
-- 500, 502, 503, 504 and a missing answer, unless the call is not `repeatable`. The first try of a write may have
-  been applied, so a caller of a write must know these answers to its own success:
-  a create can end in `AlreadyExists`, an update or guarded patch in `Conflict` (a JSON patch also in `Invalid`),
-  a delete in `NotFound`. A controller reads the object and decides again, as it would anyway.
+- 429, whatever the verb, because the server did nothing; not before the time that its Retry-After asks for;
+- 500, 502, 503, 504 and a missing answer, unless the call is not `repeatable`. The first attempt of a write may have
+  been applied. So the caller of a write must recognise its own success in these errors: a create can end in
+  `AlreadyExists`, an update or guarded patch in `Conflict` (a JSON patch also in `Invalid`), a delete in `NotFound`.
+  A controller reads the object and decides again, as it would anyway.
 
-Conflicts are never sent again: only the caller can decide what the new state means.
+A conflict is never retried: only the caller can decide what the newer state means.
 """
 
 import asyncio
@@ -18,9 +17,8 @@ import random
 import structlog
 
 from grove.runtime.client.backoff import Backoff
-from grove.runtime.client.deadlines import Deadlines
 from grove.runtime.client.errors import ApiError, RequestError, TooManyRequests, TransportError, error_from
-from grove.runtime.client.flow_control import Window
+from grove.runtime.client.flow_control import InFlightLimit
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Response, Stream, Transport
 from grove.runtime.telemetry.metrics import Metrics
@@ -32,14 +30,14 @@ _OVERLOADED = frozenset((429, 503))
 
 
 class Client:
-    """Sends calls through a transport, within an in-flight window."""
+    """Sends calls through a transport, within a limit of requests in flight."""
 
     def __init__(
         self,
         transport: Transport,
         *,
         field_manager: str = "",
-        window: Window | None = None,
+        in_flight_limit: InFlightLimit | None = None,
         metrics: Metrics | None = None,
         timeout: float = 30.0,
         attempts: int = 6,
@@ -47,31 +45,30 @@ class Client:
     ) -> None:
         self.field_manager = field_manager
         self.metrics = metrics or Metrics()
-        # Decides what is left to chance: how waits are spread, here and in what reads through this client.
+        # The source of randomness: jitter of backoffs, here and in the informers that use this client.
         self.chance = chance or random.Random()
         self._transport = transport
-        self._window = window or Window()
+        self._in_flight = in_flight_limit or InFlightLimit()
         self._timeout = timeout
         self._attempts = attempts
-        self._deadlines = Deadlines()
 
     async def send(self, call: Call) -> Response:
-        """The answer. Raises `ApiError` or `TransportError`, when sending again did not help."""
-        waits: Backoff | None = None
+        """The answer. Raises `ApiError` or `TransportError` once a retry is pointless or the attempts are used up."""
+        backoff: Backoff | None = None
         while True:
             try:
                 return await self._send_once(call)
             except (ApiError, TransportError) as e:
-                waits = waits or Backoff(0.1, 5.0, chance=self.chance)
-                if waits.failures + 1 >= self._attempts or not _worth_another_try(e, call):
+                backoff = backoff or Backoff(0.1, 5.0, chance=self.chance)
+                if backoff.failures + 1 >= self._attempts or not _is_worth_a_retry(e, call):
                     raise
-                log.debug("request is sent again", verb=call.verb, path=call.request.path, error=str(e))
+                log.debug("retrying request", verb=call.verb, path=call.request.path, error=str(e))
             self.metrics.retries.labels(call.verb, call.resource).inc()
-            # If the server asked for time (Retry-After), the window stays closed until that has passed.
-            await asyncio.sleep(waits.next())
+            # After a Retry-After the in-flight limit lets no request pass before that time is over.
+            await asyncio.sleep(backoff.next())
 
     async def stream(self, call: Call) -> Stream:
-        """Begins an answer that arrives in pieces; tried once. The caller closes it."""
+        """Opens an answer that arrives in chunks, without retries. The caller closes it."""
         code = "none"
         try:
             async with asyncio.timeout(self._timeout):
@@ -93,33 +90,33 @@ class Client:
         await self._transport.close()
 
     async def _send_once(self, call: Call) -> Response:
-        await self._window.enter()
+        await self._in_flight.acquire()
         started = asyncio.get_running_loop().time()
         code = "none"
         try:
-            with self._deadlines.until(started + self._timeout):
+            async with asyncio.timeout(self._timeout):
                 response = await self._transport.send(call.request)
             code = str(response.status)
             if response.status < 400:
-                self._window.answered(started)
+                self._in_flight.answered(started)
                 return response
             error = error_from(call.request, response)
             if response.status in _OVERLOADED:
-                self._window.overloaded(started, error.retry_after)
+                self._in_flight.overloaded(started, error.retry_after)
             raise error
         except TimeoutError as e:
-            self._window.overloaded(started, None)
+            self._in_flight.overloaded(started, None)
             raise self._no_answer(call) from e
         finally:
             self.metrics.answered(call.verb, call.resource, code)
-            self._window.leave()
+            self._in_flight.release()
 
     def _no_answer(self, call: Call) -> TransportError:
         request = call.request
         return TransportError(f"{request.method} {request.path}: no answer within {self._timeout:g} s")
 
 
-def _worth_another_try(error: RequestError, call: Call) -> bool:
+def _is_worth_a_retry(error: RequestError, call: Call) -> bool:
     if isinstance(error, TooManyRequests):
         return True
     if isinstance(error, TransportError):

@@ -1,27 +1,26 @@
-"""How bytes reach an API server: one request, one answer, or one answer that arrives in pieces.
+"""The contract of a transport: it carries one request to an API server and brings back the answer.
 
-The client builds requests and reads answers; a transport only carries them. Two exist: HTTP over a
-pool of connections (`grove.runtime.client.http`), and the embedded cluster called in process, which lets
-a test run in virtual time without a socket.
+The client builds requests and interprets answers. Two transports exist: HTTP (`grove.runtime.client.http_transport`),
+and the embedded API server called in process, which lets tests run in virtual time without a socket.
 """
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
 
-
-# Structs, because they are made in C: two for each request are felt.
-class Request(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Request:
     method: str
     path: str
-    query: Mapping[str, str] = msgspec.field(default_factory=dict)
-    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
 
 
-class Response(msgspec.Struct, frozen=True):
-    """An answer read to its end. Header names are lower case."""
+@dataclass(frozen=True)
+class Response:
+    """A complete answer. Header names are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -29,7 +28,7 @@ class Response(msgspec.Struct, frozen=True):
 
 
 class Stream(Protocol):
-    """An answer whose body arrives in pieces; a piece may end anywhere, also inside a line."""
+    """An answer whose body arrives in chunks. A chunk may end anywhere, also inside a line."""
 
     status: int
     headers: Mapping[str, str]
@@ -40,7 +39,7 @@ class Stream(Protocol):
 
 
 class Transport(Protocol):
-    """Raises `grove.runtime.client.errors.TransportError` when no answer came; never for an HTTP status."""
+    """Raises `grove.runtime.client.errors.TransportError` when no answer came, and never for an HTTP status."""
 
     async def send(self, request: Request) -> Response: ...
 

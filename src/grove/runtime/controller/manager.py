@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from grove.runtime.cache.cache import Change, Index
-from grove.runtime.cache.informer import Informer
+from grove.runtime.cache.informer import BATCH_WINDOW_SECONDS, Informer
 from grove.runtime.client.backoff import Backoff
 from grove.runtime.client.client import Client
 from grove.runtime.client.discovery import resources
@@ -33,8 +33,10 @@ class Manager:
         elector: Elector | None = None,
         recorder: EventRecorder | None = None,
         grace: float = 20.0,
+        batch_window: float = BATCH_WINDOW_SECONDS,
     ) -> None:
         self.client = client
+        self._batch_window = batch_window
         self._elector = elector
         self._recorder = recorder
         self._grace = grace
@@ -68,6 +70,7 @@ class Manager:
                 labels=labels,
                 fields=fields,
                 title=title,
+                batch_window=self._batch_window,
             )
             self._informers[identity] = made, decode
             if required:
@@ -120,7 +123,12 @@ class Manager:
         waiting = [i for i, _ in self._informers.values() if i not in self._required]
         if not waiting:
             return []
-        definitions = Informer(self.client, DEFINITIONS, msgspec.json.Decoder(PartialObject).decode)
+        definitions = Informer(
+            self.client,
+            DEFINITIONS,
+            msgspec.json.Decoder(PartialObject).decode,
+            batch_window=self._batch_window,
+        )
         return [definitions.run(), *(self._run_when_served(i, definitions) for i in waiting)]
 
     async def _run_when_served(

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.runtime.cache.cache import Change
-from grove.runtime.cache.informer import Informer, stated_version
+from grove.runtime.cache.informer import BATCH_WINDOW_SECONDS, Informer
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.objects import ObjectKey, PartialObject
 from grove.runtime.client.transport import Response
@@ -379,22 +379,67 @@ async def test_no_event_is_taken_for_the_echo_of_another() -> None:
         await until(lambda: known(informer) == {"a": "13", "b": "12"})
 
 
-@pytest.mark.parametrize(
-    ("body", "version"),
-    [
-        (b'{"metadata":{"uid":"u","resourceVersion":"12"}}', "12"),
-        (
-            b'{"metadata":{"annotations":{"x":"{\\"resourceVersion\\":\\"9\\"}"},"resourceVersion":"12"}}',
-            "12",
-        ),
-        (b'{"held":{"resourceVersion":"9"},"metadata":{"resourceVersion":"12"}}', ""),
-        (b'{"metadata":{"resourceVersion":"12"},"x\\"resourceVersion":"9"}', ""),
-        (b'{"metadata": {"resourceVersion": "12"}}', ""),
-        (b'{"metadata":{"uid":"u"}}', ""),
-    ],
-)
-def test_a_version_is_found_without_reading_an_object_or_not_at_all(body: bytes, version: str) -> None:
-    assert stated_version(body) == version
+async def test_events_within_the_batch_window_are_delivered_as_one_batch() -> None:
+    """So nobody acts on the first of two deletions before the second is known."""
+    script = Script()
+    stream = ScriptedStream(event("ADDED", Pod("a", 3)), event("ADDED", Pod("b", 4)), bookmark(9, end=True))
+    script.streams.append(stream)
+    loop = asyncio.get_running_loop()
+    async with running(script) as informer:
+        await informer.synced.wait()
+        delivered: list[float] = []
+        informer.cache.subscribe(lambda change: delivered.append(loop.time()) if change.new is None else None)
+        stream.send(event("DELETED", Pod("a", 10)))
+        await asyncio.sleep(BATCH_WINDOW_SECONDS / 2)
+        assert delivered == []
+        stream.send(event("DELETED", Pod("b", 11)))
+        await until(lambda: bool(delivered))
+        assert len(delivered) == 2
+        assert delivered[0] == delivered[1]
+
+
+async def test_without_a_batch_window_an_event_is_delivered_when_it_arrives() -> None:
+    script = Script()
+    stream = ScriptedStream(bookmark(9, end=True))
+    script.streams.append(stream)
+    informer = Informer(client(script), PODS, decode, batch_window=0.0)
+    task = asyncio.create_task(informer.run())
+    await informer.synced.wait()
+    before = asyncio.get_running_loop().time()
+    stream.send(event("ADDED", Pod("a", 10)))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert known(informer) == {"a": "10"}
+    assert asyncio.get_running_loop().time() == before
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_events_that_arrived_before_the_connection_broke_are_delivered() -> None:
+    script = Script()
+    stream = ScriptedStream(bookmark(9, end=True))
+    script.streams.extend([stream, ScriptedStream()])
+    async with running(script) as informer:
+        await informer.synced.wait()
+        stream.send(event("ADDED", Pod("a", 10)))
+        stream.send(None)
+        await until(lambda: len(script.watches) == 2)
+        assert known(informer) == {"a": "10"}
+        assert script.watches[1].query["resourceVersion"] == "10"
+
+
+async def test_an_event_without_a_version_ends_the_connection_and_loses_nothing_before_it() -> None:
+    script = Script()
+    stream = ScriptedStream(bookmark(9, end=True))
+    script.streams.extend([stream, ScriptedStream()])
+    async with running(script) as informer:
+        await informer.synced.wait()
+        stream.send(event("ADDED", Pod("a", 10)))
+        stream.send(
+            b'{"type":"MODIFIED","object":{"metadata":{"name":"b","uid":"u","resourceVersion":"x"}}}\n'
+        )
+        await until(lambda: len(script.watches) == 2)
+        assert known(informer) == {"a": "10"}
 
 
 async def test_a_relist_that_started_before_a_write_does_not_lose_what_was_written() -> None:

@@ -34,6 +34,6 @@ def test_an_event_is_split_into_type_and_object_however_it_is_written(line: byte
 
 
 @pytest.mark.parametrize("line", [b"<html>", b"{}", b'{"type":"ADDED"}', b'{"type":"ADDED","object":{'])
-def test_what_is_no_event_is_a_broken_stream(line: bytes) -> None:
-    with pytest.raises(TransportError, match="no event"):
+def test_a_line_that_is_not_an_event_is_a_broken_stream(line: bytes) -> None:
+    with pytest.raises(TransportError, match="not an event"):
         split_event(line)

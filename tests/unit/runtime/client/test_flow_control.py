@@ -1,119 +1,119 @@
-"""The in-flight window: opens while the server keeps up, closes when it does not."""
+"""The limit of requests in flight rises while the server keeps up, and falls when it does not."""
 
 import asyncio
 
 import pytest
 
-from grove.runtime.client.flow_control import Window
+from grove.runtime.client.flow_control import InFlightLimit
 
 pytestmark = pytest.mark.looptime
 
 
-async def rounds(window: Window, count: int, latency: float) -> None:
-    """Keeps the window full, with a server that takes `latency` for each answer."""
+async def rounds(limit: InFlightLimit, count: int, latency: float) -> None:
+    """Keeps as many requests in flight as allowed, to a server that takes `latency` for each answer."""
 
     async def one() -> None:
-        await window.enter()
+        await limit.acquire()
         started = asyncio.get_running_loop().time()
         await asyncio.sleep(latency)
-        window.answered(started)
-        window.leave()
+        limit.answered(started)
+        limit.release()
 
     for _ in range(count):
-        await asyncio.gather(*(one() for _ in range(window.limit)))
+        await asyncio.gather(*(one() for _ in range(limit.current)))
 
 
-async def test_no_more_than_the_limit_are_under_way() -> None:
-    window = Window(start=3)
-    entered = [asyncio.create_task(window.enter()) for _ in range(5)]
+async def test_no_more_requests_than_the_limit_are_in_flight() -> None:
+    limit = InFlightLimit(start=3)
+    entered = [asyncio.create_task(limit.acquire()) for _ in range(5)]
     await asyncio.sleep(1)
     assert [t.done() for t in entered] == [True, True, True, False, False]
-    window.leave()
+    limit.release()
     await asyncio.sleep(1)
     assert [t.done() for t in entered] == [True, True, True, True, False]
-    window.leave()
+    limit.release()
     await asyncio.gather(*entered)
 
 
-async def test_the_window_opens_while_latency_is_flat() -> None:
-    window = Window(start=10)
-    await rounds(window, 4, latency=0.05)
-    assert window.limit > 20
-    await rounds(window, 100, latency=0.05)
-    assert window.limit == 200
+async def test_the_limit_rises_while_latency_is_flat() -> None:
+    limit = InFlightLimit(start=10)
+    await rounds(limit, 4, latency=0.05)
+    assert limit.current > 20
+    await rounds(limit, 100, latency=0.05)
+    assert limit.current == 200
 
 
-async def test_the_window_stops_opening_when_latency_rises() -> None:
-    window = Window(start=10)
-    await rounds(window, 5, latency=0.05)
-    reached = window.limit
-    await rounds(window, 20, latency=0.5)
-    assert window.limit == reached
+async def test_the_limit_stops_rising_when_latency_rises() -> None:
+    limit = InFlightLimit(start=10)
+    await rounds(limit, 5, latency=0.05)
+    reached = limit.current
+    await rounds(limit, 20, latency=0.5)
+    assert limit.current == reached
 
 
-async def test_after_trouble_the_window_opens_slowly() -> None:
-    window = Window(start=20)
-    window.overloaded(asyncio.get_running_loop().time(), None)
-    await rounds(window, 4, latency=0.05)
-    assert 10 < window.limit < 16
+async def test_after_an_overload_the_limit_rises_slowly() -> None:
+    limit = InFlightLimit(start=20)
+    limit.overloaded(asyncio.get_running_loop().time(), None)
+    await rounds(limit, 4, latency=0.05)
+    assert 10 < limit.current < 16
 
 
-async def test_a_window_that_is_not_used_does_not_open() -> None:
-    window = Window(start=10)
+async def test_a_limit_that_is_not_reached_does_not_rise() -> None:
+    limit = InFlightLimit(start=10)
     for _ in range(1000):
-        await window.enter()
-        window.answered(asyncio.get_running_loop().time() - 0.01)
-        window.leave()
-    assert window.limit == 10
+        await limit.acquire()
+        limit.answered(asyncio.get_running_loop().time() - 0.01)
+        limit.release()
+    assert limit.current == 10
 
 
-async def test_trouble_halves_the_window_once_for_all_requests_of_a_burst() -> None:
-    window = Window(start=16)
+async def test_an_overload_halves_the_limit_once_for_all_requests_of_a_burst() -> None:
+    limit = InFlightLimit(start=16)
     started = asyncio.get_running_loop().time()
     await asyncio.sleep(1)
     for _ in range(10):
-        window.overloaded(started, None)
-    assert window.limit == 8
-    window.overloaded(asyncio.get_running_loop().time(), None)
-    assert window.limit == 4
+        limit.overloaded(started, None)
+    assert limit.current == 8
+    limit.overloaded(asyncio.get_running_loop().time(), None)
+    assert limit.current == 4
 
 
-async def test_the_window_never_closes_for_good() -> None:
-    window = Window(start=2)
+async def test_the_limit_never_falls_to_zero() -> None:
+    limit = InFlightLimit(start=2)
     for _ in range(10):
         await asyncio.sleep(1)
-        window.overloaded(asyncio.get_running_loop().time(), None)
+        limit.overloaded(asyncio.get_running_loop().time(), None)
     async with asyncio.timeout(1):
-        await window.enter()
+        await limit.acquire()
 
 
 async def test_nothing_starts_before_retry_after_has_passed() -> None:
-    window = Window()
+    limit = InFlightLimit()
     clock = asyncio.get_running_loop().time
     started = clock()
-    window.overloaded(started, 5.0)
-    await asyncio.gather(*(window.enter() for _ in range(3)))
+    limit.overloaded(started, 5.0)
+    await asyncio.gather(*(limit.acquire() for _ in range(3)))
     assert clock() - started >= 5.0
 
 
 async def test_an_absurd_retry_after_does_not_stop_us_for_an_hour() -> None:
-    window = Window()
-    window.overloaded(0.0, 3600.0)
+    limit = InFlightLimit()
+    limit.overloaded(0.0, 3600.0)
     async with asyncio.timeout(60):
-        await window.enter()
+        await limit.acquire()
 
 
-@pytest.mark.parametrize("first", ["cancel", "leave"])
-async def test_who_stops_waiting_takes_no_place(first: str) -> None:
-    """Also when the place is given and the wait is cancelled in the same turn of the loop, in either order."""
-    window = Window(start=1)
-    await window.enter()
-    waiting = [asyncio.create_task(window.enter()) for _ in range(3)]
+@pytest.mark.parametrize("first", ["cancel", "release"])
+async def test_a_cancelled_request_does_not_count_as_in_flight(first: str) -> None:
+    """Also when it may start and is cancelled in the same iteration of the event loop, in either order."""
+    limit = InFlightLimit(start=1)
+    await limit.acquire()
+    waiting = [asyncio.create_task(limit.acquire()) for _ in range(3)]
     await asyncio.sleep(0)
-    for act in ("cancel", "leave") if first == "cancel" else ("leave", "cancel"):
-        window.leave() if act == "leave" else waiting[0].cancel()
+    for act in ("cancel", "release") if first == "cancel" else ("release", "cancel"):
+        limit.release() if act == "release" else waiting[0].cancel()
     await asyncio.sleep(0.1)
     assert waiting[1].done()
     waiting[2].cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
-    assert window.in_flight == 1
+    assert limit.in_flight == 1

@@ -13,7 +13,7 @@ import yaml
 from aiohttp import web
 
 from grove.runtime.client.errors import TransportError
-from grove.runtime.client.http import HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import (
     Cluster,
     KubeconfigError,

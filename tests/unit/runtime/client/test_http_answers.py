@@ -1,4 +1,4 @@
-"""What can come back on a connection, byte by byte, and what must never be used again."""
+"""What an API server, or whatever sits in front of it, can answer on a connection, byte by byte."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -6,14 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from grove.runtime.client.client import Client
-from grove.runtime.client.connection import MOST_UNREAD, Connection, wake
 from grove.runtime.client.credentials import FixedToken
 from grove.runtime.client.errors import TransportError
-from grove.runtime.client.flow_control import Window
-from grove.runtime.client.http import GATHER, SLOW, HttpStream, HttpTransport
+from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import Cluster
-from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request
 
 GET = Request("GET", "/x")
@@ -24,13 +20,13 @@ Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 @asynccontextmanager
 async def talking_to(handler: Handler) -> AsyncIterator[HttpTransport]:
-    """A transport to a server that says what `handler` writes, once per connection."""
+    """A transport to a server that runs `handler` once per connection."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             await handler(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client hung up: the tests look at the client
+            pass  # the client closed the connection: the tests assert on the client
         finally:
             writer.close()
 
@@ -105,12 +101,10 @@ async def test_a_connection_that_the_server_closed_while_idle_is_not_used_again(
     async with talking_to(answer) as transport:
         assert (await transport.send(GET)).status == 200
         await closed.wait()
-        while any(c.usable for c in transport._open):  # noqa: ASYNC110 the kernel tells us in its own time
-            await asyncio.sleep(0)
         assert (await transport.send(GET)).status == 200
 
 
-async def test_an_answer_that_nobody_waited_for_is_never_taken_for_another_one() -> None:
+async def test_the_answer_to_a_cancelled_request_is_never_taken_for_another_one() -> None:
     asked = asyncio.Event()
     go_on = asyncio.Event()
 
@@ -133,25 +127,7 @@ async def test_an_answer_that_nobody_waited_for_is_never_taken_for_another_one()
         assert (await transport.send(GET)).status == 200
 
 
-async def test_who_gives_up_when_the_answer_is_there_does_not_break_the_next_request() -> None:
-    """As when the time for a request runs out in the same turn of the loop in which its answer comes."""
-    transport, idle = _Deaf(), list[Connection]()
-    connection = Connection(idle.append, wake)
-    connection.connection_made(transport)
-    first = connection.begin(b"", whole=True)
-    waiting = asyncio.create_task(connection.wait(first))
-    await asyncio.sleep(0)
-    connection.data_received(OK)
-    waiting.cancel()
-    assert idle == [connection]
-    second = connection.begin(b"", whole=True)
-    await asyncio.gather(waiting, return_exceptions=True)
-    assert not transport.aborted
-    connection.data_received(OK)
-    assert second.complete
-
-
-async def test_an_answer_without_a_question_ends_the_connection() -> None:
+async def test_an_answer_without_a_request_is_never_taken_for_the_next_one() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
         writer.write(OK + OK.replace(b"200 OK", b"500 Extra"))
@@ -168,16 +144,16 @@ async def test_an_answer_without_a_question_ends_the_connection() -> None:
         b"\x16\x03\x01 this is something else\r\n\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
     ],
-    ids=["never was", "no longer"],
+    ids=["no HTTP at all", "a protocol upgrade"],
 )
-async def test_what_is_no_http_is_an_error_that_says_so(said: bytes) -> None:
+async def test_an_answer_that_is_not_http_is_an_error(said: bytes) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
         writer.write(said)
         await reader.read()
 
     async with talking_to(answer) as transport:
-        with pytest.raises(TransportError, match="no HTTP"):
+        with pytest.raises(TransportError):
             await transport.send(GET)
 
 
@@ -201,7 +177,7 @@ async def test_an_answer_cut_short_is_an_error(said: bytes) -> None:
 
 
 async def test_a_slow_reader_of_a_stream_holds_the_server_back_and_loses_nothing() -> None:
-    size, piece = 64 * MOST_UNREAD, b"x" * 65536
+    size, piece = 64 << 20, b"x" * 65536
     sent = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -225,118 +201,13 @@ async def test_a_slow_reader_of_a_stream_holds_the_server_back_and_loses_nothing
         await stream.close()
 
 
-class _Deaf(asyncio.Transport):
-    """Takes whatever is written."""
-
-    aborted = False
-
-    def write(self, data: object) -> None:
-        pass
-
-    def is_closing(self) -> bool:
-        return False
-
-    def abort(self) -> None:
-        self.aborted = True
-
-
-class Talk:
-    """A stream of which a test says, piece by piece, what the server says."""
-
-    def __init__(self, transport: HttpTransport) -> None:
-        self._connection = transport.connection()
-        self._connection.connection_made(_Deaf())
-        answer = self._connection.begin(b"", whole=False)
-        self._connection.data_received(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-        self.pieces = HttpStream(GET, self._connection, answer).chunks()
-
-    def say(self, piece: bytes) -> None:
-        self._connection.data_received(b"%x\r\n%b\r\n" % (len(piece), piece))
-
-    def break_off(self) -> None:
-        self._connection.connection_lost(ConnectionError("cable"))
-
-
-@pytest.mark.looptime
-async def test_what_comes_within_a_moment_on_any_stream_is_told_together() -> None:
-    loop, transport = asyncio.get_running_loop(), HttpTransport(Cluster("http://here", FixedToken()))
-    one, other = Talk(transport), Talk(transport)
-    for _ in range(2):
-        begun = loop.time() + 1
-        loop.call_at(begun, one.say, b"a")
-        loop.call_at(begun + GATHER / 2, one.say, b"b")
-        loop.call_at(begun + GATHER / 2, other.say, b"c")
-        assert [*await asyncio.gather(anext(one.pieces), anext(other.pieces))] == [b"ab", b"c"]
-        assert loop.time() - begun == pytest.approx(GATHER)
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize(("took", "later"), [(SLOW * 0.9, 0.0), (SLOW * 1.1, GATHER)])
-async def test_answers_are_told_together_only_if_the_server_is_slow(took: float, later: float) -> None:
-    loop, transport = asyncio.get_running_loop(), HttpTransport(Cluster("http://here", FixedToken()))
-    connections = [transport.connection() for _ in range(3)]
-    for connection in connections:
-        connection.connection_made(_Deaf())
-        transport._idle.append(connection)
-    asked = [asyncio.create_task(transport.send(GET)) for _ in connections]
-    await asyncio.sleep(took)
-    begun = loop.time()
-    connections[0].data_received(OK)
-    connections[1].data_received(OK)
-    answered, waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-    assert loop.time() - begun == pytest.approx(later)
-    assert [task.result().status for task in answered] == [200, 200]
-    for task in waiting:
-        task.cancel()
-
-
-class _Prompt(_Deaf):
-    """Answers whatever is asked, soon."""
-
-    def __init__(self, connection: Connection, after: float) -> None:
-        super().__init__()
-        self._connection = connection
-        self._after = after
-
-    def write(self, data: object) -> None:
-        asyncio.get_running_loop().call_later(self._after, self._connection.data_received, OK)
-
-
-@pytest.mark.looptime
-@pytest.mark.parametrize("took", [0.003, SLOW])
-async def test_telling_answers_together_does_not_keep_the_window_from_opening(took: float) -> None:
-    """Else the window would stay as it is, though the server could do more."""
-    transport = HttpTransport(Cluster("http://here", FixedToken()))
-    for _ in range(200):
-        connection = transport.connection()
-        connection.connection_made(_Prompt(connection, took))
-        transport._idle.append(connection)
-    window = Window(start=20)
-    client = Client(transport, window=window)
-    call = Call(GET, "get", "pods")
-    await client.send(call)
-    for _ in range(20):
-        await asyncio.gather(*(client.send(call) for _ in range(100)))
-    assert window.limit > 50
-
-
-@pytest.mark.looptime
-async def test_what_a_stream_gathered_before_it_broke_is_told_first() -> None:
-    talk = Talk(HttpTransport(Cluster("http://here", FixedToken())))
-    talk.say(b"a")
-    talk.break_off()
-    assert await anext(talk.pieces) == b"a"
-    with pytest.raises(TransportError, match="cable"):
-        await anext(talk.pieces)
-
-
 async def test_a_header_cannot_smuggle_in_another_one() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_of(reader)
         writer.write(OK)
 
     async with talking_to(answer) as transport:
-        with pytest.raises(ValueError, match="line break"):
+        with pytest.raises(ValueError, match="header injection"):
             await transport.send(
                 Request("GET", "/x", headers={"content-type": "a\r\nimpersonate-user: admin"})
             )
