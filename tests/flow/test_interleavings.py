@@ -109,11 +109,13 @@ async def laboratory(
 
         now = grove.cluster.now
         processes: dict[str, Process] = {
-            "operator": Operator(client("operator"), configuration, registry, now=now, chance=Counting())
+            "operator": Operator(
+                client("operator"), configuration, registry, now=now, chance=Counting(), batch_window=0.0
+            )
         }
         if apart:
             processes["backend"] = BackendProcess(
-                client("backend"), configuration, registry, Bystander({}), now=now
+                client("backend"), configuration, registry, Bystander({}), now=now, batch_window=0.0
             )
         for name, process in processes.items():
             steps.add(name, process)

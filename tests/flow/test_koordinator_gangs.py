@@ -61,7 +61,7 @@ class TestKoordinator(GangScenarios):
     @pytest.fixture(autouse=True)
     def with_network_topology(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The simulated scheduler has the switch on, as the real one in the testbed."""
-        entry = CatalogEntry(lambda: KoordinatorScheduler(network_topology=True), "koordinator.yaml")
+        entry = CatalogEntry(lambda: KoordinatorScheduler(network_topology=True), "koordinator/crds.yaml")
         monkeypatch.setitem(CATALOG, "koordinator", entry)
 
     @classmethod

@@ -63,9 +63,11 @@ async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
     async with cluster_with_crds(nodes=0, schedulers=[scheduler]) as grove, standing_still():
         if backend == "kai":
             await grove.cluster.create(*KaiGangs.queue("default-queue"))
-        async with operator(grove, configuration=configuration, factories=FACTORIES):
+        async with operator(grove, configuration=configuration, factories=FACTORIES, batch_window=0.0):
             if separate:
-                async with backend_alone(grove, backend, configuration=configuration, factories=FACTORIES):
+                async with backend_alone(
+                    grove, backend, configuration=configuration, factories=FACTORIES, batch_window=0.0
+                ):
                     await comes_up(grove)
             else:
                 await comes_up(grove)
@@ -78,7 +80,7 @@ async def test_cliques_that_came_too_early_go_on_when_it_is_known_what_the_clust
     asking, translating = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(Discovery, "run", after(asking, Discovery.run))
     monkeypatch.setattr(GangController, "reconcile", after(translating, GangController.reconcile))
-    async with cluster_with_crds(nodes=0) as grove, standing_still(), operator(grove):
+    async with cluster_with_crds(nodes=0) as grove, standing_still(), operator(grove, batch_window=0.0):
         await quiet()
         await grove.apply(small())
         await quiet()
@@ -101,7 +103,7 @@ def after(event: asyncio.Event, act: Callable[..., Awaitable[Any]]) -> Callable[
 
 
 async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() -> None:
-    async with cluster_with_crds(nodes=0) as grove, operator(grove):
+    async with cluster_with_crds(nodes=0) as grove, operator(grove, batch_window=0.0):
         await quiet()
         await grove.apply(small())
         await quiet()
@@ -121,7 +123,7 @@ async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pyte
             return await reconcile(self, key)
 
         monkeypatch.setattr(GangController, "reconcile", noted)
-        async with operator(grove):
+        async with operator(grove, batch_window=0.0):
             await quiet()
             await grove.apply(small())
             await quiet()
@@ -133,7 +135,7 @@ async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pyte
 async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nobody waited for what a gang says of itself, so that it were only reported, now and then."""
     monkeypatch.setattr(gangs, "steers", lambda *_: False)
-    async with cluster_with_crds(nodes=0) as grove, operator(grove):
+    async with cluster_with_crds(nodes=0) as grove, operator(grove, batch_window=0.0):
         await quiet()
         await grove.apply(small())
         await quiet()

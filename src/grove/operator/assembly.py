@@ -21,7 +21,7 @@ from grove.controllers.shared.companions import OPTIONAL_KINDS
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.informers import GangInformers, Informers, make_gang_informers, make_informers
 from grove.controllers.topology import TopologyController
-from grove.runtime.cache.informer import Informer
+from grove.runtime.cache.informer import BATCH_WINDOW_SECONDS, Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.discovery import resources
 from grove.runtime.client.objects import ResourceType
@@ -54,12 +54,13 @@ class Process:
         instance: str = "grove-operator",
         now: Callable[[], datetime] = utc_now,
         elector: Elector | None = None,
+        batch_window: float = BATCH_WINDOW_SECONDS,
     ) -> None:
         recorder = EventRecorder(client, NAME, instance, now=now)
         self.context = OperatorContext(
             configuration=configuration, registry=registry, recorder=recorder, now=now
         )
-        self.manager = Manager(client, elector=elector, recorder=recorder)
+        self.manager = Manager(client, elector=elector, recorder=recorder, batch_window=batch_window)
         self.controllers: list[Controller[Any]] = []
         self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
 

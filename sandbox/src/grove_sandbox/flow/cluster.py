@@ -15,6 +15,7 @@ from grove.api.config import OperatorConfiguration
 from grove.api.serialization import yaml
 from grove.api.serialization.crds import all_crds
 from grove.operator.assembly import BackendProcess, Operator, discover
+from grove.runtime.cache.informer import BATCH_WINDOW_SECONDS
 from grove.runtime.client.transport import Request, Transport
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory, Registry
@@ -157,8 +158,12 @@ async def operator(
     factories: Mapping[str, Factory] | None = None,
     through: Callable[[Transport], Transport] | None = None,
     seed: int = 0,
+    batch_window: float = BATCH_WINDOW_SECONDS,
 ) -> AsyncIterator[Operator]:
-    """An operator process, ended at the end. `through` is its way to the server, perhaps one with faults."""
+    """An operator process, ended at the end. `through` is its way to the server, perhaps one with faults.
+
+    With a `batch_window` of 0 its informers deliver every event as it arrives, also while time stands still.
+    """
     configuration = configuration or OperatorConfiguration()
     transport = through(grove.cluster.server) if through else None
     client = grove.cluster.client("grove-operator", transport)
@@ -169,6 +174,7 @@ async def operator(
         served=await discover(grove.cluster.client("discovery")),
         now=grove.cluster.now,
         chance=random.Random(seed),
+        batch_window=batch_window,
     )
     async with made.running():
         yield made
@@ -182,6 +188,7 @@ async def backend_alone(
     configuration: OperatorConfiguration,
     factories: Mapping[str, Factory] | None = None,
     through: Callable[[Transport], Transport] | None = None,
+    batch_window: float = BATCH_WINDOW_SECONDS,
 ) -> AsyncIterator[BackendProcess]:
     """A backend in a process of its own, beside an operator whose configuration says that it is separate."""
     registry = Registry(configuration.scheduler, factories or {"default": Kubernetes})
@@ -189,6 +196,8 @@ async def backend_alone(
     assert backend is not None, f"{name} is not enabled"
     transport = through(grove.cluster.server) if through else None
     client = grove.cluster.client(f"grove-backend-{name}", transport)
-    made = BackendProcess(client, configuration, registry, backend, now=grove.cluster.now)
+    made = BackendProcess(
+        client, configuration, registry, backend, now=grove.cluster.now, batch_window=batch_window
+    )
     async with made.running():
         yield made

@@ -39,12 +39,15 @@ class NodeLifecycle:
     """Must run beside the `Kubelet`, which reads its informers. Tests and demos call `lose`, `recover` and `remove`."""
 
     def __init__(self, client: Client, *, clock: Callable[[], datetime] = utc_now) -> None:
-        self.nodes: Informer[KubeletNode] = Informer(client, NODES, msgspec.json.Decoder(KubeletNode).decode)
+        self.nodes: Informer[KubeletNode] = Informer(
+            client, NODES, msgspec.json.Decoder(KubeletNode).decode, batch_window=0.0
+        )
         self.pods: Informer[KubeletPod] = Informer(
             client,
             PODS,
             msgspec.json.Decoder(KubeletPod).decode,
             indexes={"node": lambda pod: [pod.spec.node_name] if pod.spec.node_name else []},
+            batch_window=0.0,
         )
         self._clock = clock
         self._lost: dict[str, float] = {}  # node name to the loop time at which it was lost

@@ -64,18 +64,22 @@ class SchedulerSimulator:
         self.policy = policy
         self.rounds = 0
         self._clock = clock
-        self._pods: Informer[SchedulerPod] = Informer(client, PODS, msgspec.json.Decoder(SchedulerPod).decode)
+        self._pods: Informer[SchedulerPod] = Informer(
+            client, PODS, msgspec.json.Decoder(SchedulerPod).decode, batch_window=0.0
+        )
         self._nodes: Informer[SchedulerNode] = Informer(
-            client, NODES, msgspec.json.Decoder(SchedulerNode).decode
+            client, NODES, msgspec.json.Decoder(SchedulerNode).decode, batch_window=0.0
         )
         self._classes: Informer[PriorityClass] | None = None
         self._policy_informers: dict[str, Informer[PolicyObject]] = {}
         for resource in policy.reads:
             if resource is PRIORITY_CLASSES:
-                self._classes = Informer(client, resource, msgspec.json.Decoder(PriorityClass).decode)
+                self._classes = Informer(
+                    client, resource, msgspec.json.Decoder(PriorityClass).decode, batch_window=0.0
+                )
             else:
                 self._policy_informers[resource.plural] = Informer(
-                    client, resource, msgspec.json.Decoder(PolicyObject).decode
+                    client, resource, msgspec.json.Decoder(PolicyObject).decode, batch_window=0.0
                 )
         self._assumed: dict[str, str] = {}
         self._last_message: dict[tuple[str, str, str], str] = {}

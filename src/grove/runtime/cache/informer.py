@@ -95,7 +95,14 @@ class Informer(Generic[Obj]):
         client.metrics.cache_size.labels(self.title).set_function(self.cache.__len__)
 
     async def run(self) -> NoReturn:
-        """Until cancelled."""
+        """Follows the server until cancelled. After that no event is delivered any more."""
+        try:
+            await self._run()
+        finally:
+            if self._batch_timer is not None:
+                self._batch_timer.cancel()
+
+    async def _run(self) -> NoReturn:
         backoff = Backoff(0.2, 30.0, chance=self._client.chance)
         clock = asyncio.get_running_loop().time
         while True:
@@ -200,8 +207,10 @@ class Informer(Generic[Obj]):
 
         try:
             await read_events(stream, deliver, lambda: self._idle_timeout_of(seen))
-        finally:
+        except Exception:
             self._deliver_batch()
+            raise
+        self._deliver_batch()
 
     def _deliver_batch(self) -> None:
         if self._batch_timer is not None:
