@@ -8,7 +8,7 @@ from grove_sandbox.nodes import nodes
 
 from grove.api.config import OperatorConfiguration
 from grove.api.reasons import Actor, RunReason, Step
-from grove.cli.explain.cluster import find_subject, follow, read
+from grove.cli.explain.cluster import find_subject, read, watch_subject
 from grove.cli.output import CommandError
 from grove.plan.explain import Explanation, explain, top_reason
 from grove.schedulers.kai.backend import Kai
@@ -229,7 +229,7 @@ async def test_a_watch_tells_what_changes_and_ends_with_its_object() -> None:
         subject = await find_subject(client, "default", "train")
         told: list[RunReason] = []
         async with asyncio.TaskGroup() as group:
-            group.create_task(follow(client, subject, lambda seen: told.append(explain(seen).reason)))
+            group.create_task(watch_subject(client, subject, lambda seen: told.append(explain(seen).reason)))
             await grove.settle()
             assert told[-1] is RunReason.RUNNING
             assert RunReason.NOT_READY in told
@@ -252,5 +252,5 @@ async def test_a_pod_of_somebody_else_is_not_groves() -> None:
     async with cluster_with_crds() as grove:
         pod = {"metadata": {"name": "other"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
         await grove.cluster.create("/api/v1/namespaces/default/pods", pod)
-        with pytest.raises(CommandError, match="pod default/other is not Grove's"):
+        with pytest.raises(CommandError, match="pod default/other does not belong to a PodCliqueSet"):
             await find_subject(grove.cluster.client("explain"), "default", "other")

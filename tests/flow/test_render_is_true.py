@@ -7,7 +7,7 @@ import pytest
 
 from grove.api import labels
 from grove.api.config import OperatorConfiguration
-from grove.cli.offline import Offline
+from grove.cli.render.offline import Offline
 from grove.plan.difference import difference
 from grove.plan.render import Sizes
 from tests.flow.operating import Grove, Json, example, running

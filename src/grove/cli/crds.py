@@ -1,4 +1,4 @@
-"""`grove crds`: the CustomResourceDefinitions, for `kubectl apply -f -`."""
+"""`grove crds`: prints the CustomResourceDefinitions."""
 
 from typing import Annotated
 
@@ -9,7 +9,8 @@ from grove.cli.output import CommandError, Exit, Output, OutputOption, print_dat
 
 def crds(
     kind: Annotated[
-        str | None, typer.Argument(help="Only this one: a kind, plural or short name, such as pcs.")
+        str | None,
+        typer.Argument(help="Print only this kind, given as kind, plural or short name, such as pcs."),
     ] = None,
     output: OutputOption = Output.YAML,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The `grove` command itself: which subcommands there are, and how it ends."""
+"""The `grove` command itself: its subcommands and its exit codes."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from grove.cli.crds import crds
 from grove.cli.explain.command import explain
 from grove.cli.operator import backend, operator
 from grove.cli.output import CommandError, Exit, fail, print_error
-from grove.cli.render import render
+from grove.cli.render.command import render
 from grove.cli.sandbox_commands import add_sandbox_commands
 from grove.cli.validate import validate
 
@@ -51,19 +51,17 @@ add_sandbox_commands(app)
 
 
 def run() -> None:
-    """The entry point: ends with an exit code of `Exit`, and never with a traceback unless GROVE_DEBUG is set."""
+    """The entry point. Exits with a code of `Exit`, and prints a traceback only if GROVE_DEBUG is set."""
     called_as = os.path.basename(sys.argv[0])  # noqa: PTH119
     try:
         app(prog_name="kubectl grove" if called_as == "kubectl-grove" else "grove")
     except CommandError as e:
         fail(e)
     except BrokenPipeError:
-        # The reader (head, less) has seen enough.
+        # The reader of the pipe (head, less) has closed it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception as e:
         if os.environ.get("GROVE_DEBUG"):
             raise
-        print_error(
-            f"{type(e).__name__}: {e}", "this is a defect in Grove; GROVE_DEBUG=1 shows where it happened"
-        )
+        print_error(f"{type(e).__name__}: {e}", "this is a bug in Grove; GROVE_DEBUG=1 prints the traceback")
         raise SystemExit(int(Exit.INTERNAL)) from e

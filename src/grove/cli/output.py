@@ -1,4 +1,4 @@
-"""What all commands share: output formats, exit codes, and errors without a traceback."""
+"""Output formats, exit codes, and errors without a traceback, for all commands."""
 
 import enum
 import sys
@@ -17,19 +17,19 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to pri
 
 
 class Exit(enum.IntEnum):
-    """What a script learns from the exit code. Documented in docs/cli.md."""
+    """The exit codes; docs/cli.md documents them for scripts."""
 
     OK = 0
     NO = 1
-    """The command worked and the answer is no: something is invalid, not ready, or was not found."""
+    """The command ran, and its answer is no: something is invalid, not running, or not found."""
     USAGE = 2
-    """The command was not understood, or a file could not be read."""
+    """Wrong arguments or configuration, or a file that cannot be read."""
     INTERNAL = 70
-    """A defect in Grove."""
+    """A bug in Grove."""
 
 
 class CommandError(Exception):
-    """An expected failure: what happened, and what the user can do about it."""
+    """An expected failure. `hint` says what the user can do about it."""
 
     def __init__(self, message: str, hint: str = "", code: Exit = Exit.NO) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ def fail(error: CommandError) -> NoReturn:
 
 
 def print_data(value: Any, output: Output) -> None:
-    """JSON or YAML on standard output; several objects as a JSON array or as YAML documents."""
+    """Prints JSON or YAML; a list becomes a JSON array, or one YAML document per item."""
     if output is Output.JSON:
         import orjson
 

@@ -1,40 +1,53 @@
-"""The commands of the embedded cluster, `grove demo` and `grove sandbox`, which the distribution grove-sandbox adds.
+"""`grove demo` and `grove sandbox`, which the distribution grove-sandbox adds.
 
-grove-sandbox names them as entry points of the group `grove.commands`. Without it, both commands say how to install it.
+grove-sandbox declares them as entry points of the group `grove.commands`. If it is not installed, or if its commands
+cannot be imported, both names stay in `grove --help` and fail with a remedy: no other command is affected.
 """
 
 from importlib.metadata import entry_points
+from typing import Any
 
 import typer
 
 from grove.cli.output import CommandError, Exit
 
 ENTRY_POINT_GROUP = "grove.commands"
-HELP_IF_ABSENT = {
-    "demo": "Watch a gang live its whole life on the embedded cluster (not installed).",
-    "sandbox": "Run the embedded cluster (not installed).",
+SANDBOX_COMMANDS = {
+    "demo": "Watch a gang start, run and end on the embedded cluster",
+    "sandbox": "Run the embedded cluster",
 }
+INSTALL = "install it: pip install 'grove-operator[sandbox]'"
+REINSTALL = "install the grove-sandbox of the same version: pip install 'grove-operator[sandbox]'"
 
 
 def add_sandbox_commands(app: typer.Typer) -> None:
-    """Adds the commands that are installed, and for each that is absent one that fails with a remedy."""
-    installed = {entry_point.name: entry_point for entry_point in entry_points(group=ENTRY_POINT_GROUP)}
-    for name, text in HELP_IF_ABSENT.items():
-        if name not in installed:
-            _add_absent(app, name, text)
+    declared = {entry_point.name: entry_point for entry_point in entry_points(group=ENTRY_POINT_GROUP)}
+    for name, summary in SANDBOX_COMMANDS.items():
+        if name not in declared:
+            problem = f"`grove {name}` needs the embedded cluster, which is not installed"
+            _add_failing(app, name, f"{summary} (not installed).", CommandError(problem, INSTALL, Exit.USAGE))
             continue
-        command = installed[name].load()
-        if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+        try:
+            command = declared[name].load()
+        except (ImportError, AttributeError) as e:
+            problem = f"`grove {name}` cannot be loaded: {e}"
+            _add_failing(app, name, f"{summary} (broken).", CommandError(problem, REINSTALL, Exit.USAGE))
         else:
-            app.command(name)(command)
+            _add(app, name, command)
 
 
-def _add_absent(app: typer.Typer, name: str, text: str) -> None:
-    @app.command(name, help=text, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-    def absent() -> None:
-        raise CommandError(
-            f"`grove {name}` needs the embedded cluster, which is not installed",
-            "install it: pip install 'grove-operator[sandbox]'",
-            Exit.USAGE,
-        )
+def _add(app: typer.Typer, name: str, command: Any) -> None:
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
+
+
+def _add_failing(app: typer.Typer, name: str, summary: str, error: CommandError) -> None:
+    """Accepts any arguments, so that the user reads the remedy and not a complaint about an option."""
+
+    @app.command(
+        name, help=summary, context_settings={"ignore_unknown_options": True, "allow_extra_args": True}
+    )
+    def fail() -> None:
+        raise error

@@ -1,45 +1,28 @@
-"""`grove validate`: checks manifests offline and prints what it finds like a compiler."""
+"""`grove validate`: checks manifests without a cluster and prints mistakes as a compiler does."""
 
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data, print_error
+from grove.cli.files import read_configuration, read_sources
+from grove.cli.options import FilenameOption, OfflineConfigOption
+from grove.cli.output import Exit, Output, OutputOption, print_data, print_error
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from grove.api.config import OperatorConfiguration
-    from grove.api.serialization.manifests import ManifestFinding, Report, Source
-
-_SUFFIXES = (".yaml", ".yml", ".json")
+    from grove.api.serialization.manifests import ManifestFinding, Report
 
 
 def validate(
-    filename: Annotated[
-        list[str],
-        typer.Option(
-            "--filename", "-f", help="A file, a folder (with all below it), or - for standard input."
-        ),
-    ],
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="The operator's configuration. Without it, whatever some cluster could allow is allowed."
-        ),
-    ] = None,
-    output: OutputOption = Output.TABLE,
+    filename: FilenameOption, config: OfflineConfigOption = None, output: OutputOption = Output.TABLE
 ) -> None:
     """Check manifests without a cluster: every mistake, with file, line and remedy.
 
-    Exit code 1 when something is invalid, 2 when a file cannot be read.
+    Exit code 1 if something is invalid, 2 if a file cannot be read.
     """
     from grove.api.serialization.manifests import check
 
     sources, unreadable = read_sources(filename)
-    report = check(sources, read_configuration(config))
+    report = check(sources, read_configuration(config) if config else None)
     if output is Output.TABLE:
         print_report(report)
     else:
@@ -50,46 +33,6 @@ def validate(
         raise SystemExit(int(Exit.USAGE))
     if report.errors:
         raise SystemExit(int(Exit.NO))
-
-
-def read_sources(filenames: list[str]) -> "tuple[list[Source], list[str]]":
-    """The texts, and what could not be read."""
-    from grove.api.serialization.manifests import Source
-
-    sources: list[Source] = []
-    unreadable: list[str] = []
-    for name in filenames:
-        if name == "-":
-            sources.append(Source("<stdin>", sys.stdin.read()))
-            continue
-        path = Path(name)
-        files = sorted(p for p in path.rglob("*") if p.suffix in _SUFFIXES) if path.is_dir() else [path]
-        if not files:
-            unreadable.append(f"{name}: no {', '.join(_SUFFIXES)} files in this folder")
-        for file in files:
-            try:
-                text = file.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as e:
-                unreadable.append(f"{file}: {getattr(e, 'strerror', None) or 'this is not UTF-8 text'}")
-            else:
-                # JSON may be indented with tabs, which YAML does not take for space.
-                sources.append(Source(str(file), text.expandtabs() if file.suffix == ".json" else text))
-    return sources, unreadable
-
-
-def read_configuration(path: Path | None) -> "OperatorConfiguration | None":
-    if path is None:
-        return None
-    from grove.api.config import OperatorConfiguration
-    from grove.api.serialization.codec import DecodeError
-    from grove.api.serialization.yaml import YamlError
-
-    try:
-        return OperatorConfiguration.from_yaml(path.read_text(encoding="utf-8"))
-    except OSError as e:
-        raise CommandError(f"{path}: {e.strerror}", code=Exit.USAGE) from e
-    except (DecodeError, YamlError) as e:
-        raise CommandError(f"{path}: {e}", "mend the configuration first", Exit.USAGE) from e
 
 
 def print_report(report: "Report", *, stderr: bool = False) -> None:

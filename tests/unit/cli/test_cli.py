@@ -138,7 +138,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert (found.stdout, found.stderr) == ("apiVersion: apiextensions.k8s.io/v1\n", "")
 
 
-def test_a_defect_is_called_one() -> None:
+def test_a_bug_is_reported_as_one_without_a_traceback() -> None:
     code = """
 import sys
 sys.argv = ["grove", "crds"]
@@ -148,5 +148,5 @@ from grove.cli.main import run
 run()
 """
     found = run_python(code)
-    said = "this is a defect in Grove" in found.stderr
+    said = "this is a bug in Grove" in found.stderr
     assert (found.returncode, said, "Traceback" in found.stderr) == (70, True, False)

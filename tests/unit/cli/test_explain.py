@@ -19,7 +19,7 @@ from rich.console import Console
 
 from grove.api.reasons import RunReason
 from grove.api.serialization.crds import all_crds
-from grove.cli.explain.show import ROWS, picture
+from grove.cli.explain.terminal import MAX_CLIQUE_ROWS, picture
 from grove.plan.explain import CliqueCounts, Explanation, Finding, Said
 from grove.runtime.client.transport import Request
 from tests.unit.api.sets import pcs_json
@@ -109,7 +109,7 @@ def test_of_many_cliques_those_that_do_not_run_are_shown() -> None:
     rows = (*(row(f"train-{n}-worker") for n in range(50)), row("train-50-worker", RunReason.NOT_READY))
     text = drawn(answer(UNSCHEDULABLE, cliques=rows))
     assert "train-50-worker" in text
-    assert f"and {51 - ROWS} more" in text
+    assert f"and {51 - MAX_CLIQUE_ROWS} more" in text
 
 
 def test_a_terminal_gets_colours_and_no_line_too_long() -> None:
@@ -188,9 +188,9 @@ async def test_what_cannot_be_explained_is_said(
         assert "Traceback" not in found[2]
 
 
-async def test_a_cluster_that_does_not_answer_is_no_defect(tmp_path: Path) -> None:
+async def test_a_cluster_that_does_not_answer_is_no_bug_of_grove(tmp_path: Path) -> None:
     async with shell(tmp_path) as grove:
         pass
     code, _, err = await grove.explain("train")
     assert (code, "Traceback" in err) == (1, False)
-    assert "is the right cluster, and runs" in err
+    assert "is the right cluster and is running" in err

@@ -118,7 +118,7 @@ def test_warnings_stand_beside_the_objects() -> None:
 @pytest.mark.parametrize(
     ("args", "given", "says", "hint"),
     [
-        (("--scale", "g"), GROUPED, "this is not a group and a number", "--scale prefill=3"),
+        (("--scale", "g"), GROUPED, "this is not GROUP=N", "--scale prefill=3"),
         (("--scale", "h=2"), GROUPED, "there is no such group", "the groups are g"),
         (("-o", "table"), GROUPED, "do not fit into a table", "use --output yaml or json"),
         ((), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n", "there is no PodCliqueSet", "-f"),

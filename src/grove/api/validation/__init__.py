@@ -13,14 +13,15 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.serialization.codec import encode
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
+from grove.api.validation.binding import check_binding
 from grove.api.validation.bounds import check_bounds
 from grove.api.validation.cliques import check_cliques
 from grove.api.validation.collisions import check_collisions
+from grove.api.validation.configuration import check_configuration
 from grove.api.validation.groups import check_groups
 from grove.api.validation.hostnames import check_hostnames
 from grove.api.validation.metadata import check_metadata
 from grove.api.validation.mnnvl import check_mnnvl
-from grove.api.validation.others import check_binding, check_configuration
 from grove.api.validation.podspec import check_pod_specs
 from grove.api.validation.problem import Problem, invalid
 from grove.api.validation.scheduler import check_scheduler
@@ -29,7 +30,7 @@ from grove.api.validation.startup import check_startup
 from grove.api.validation.topology import check_topology, deprecations, repairs_topology
 from grove.api.validation.updates import check_update
 
-__all__ = ["Known", "Problem", "check_binding", "check_configuration", "validate"]
+__all__ = ["Problem", "ValidationContext", "check_binding", "check_configuration", "validate"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What `grove explain` reads of a cluster: a set with all its parts, once, or anew after every change."""
+"""Reads the objects that an explanation depends on: a set with all its parts, once or after every change."""
 
 import asyncio
 import sys
@@ -24,13 +24,13 @@ from grove.schedulers.registry import installed
 PODS = Resource("", "v1", "pods", "Pod")
 WARNINGS = "type=Warning"
 
-# What happens together is told once.
-GATHER = 0.1
+# Changes within this window lead to one new answer: a step of the operator usually changes several objects.
+CHANGE_WINDOW_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is asked about, and the set that it belongs to."""
+    """The object that the user asks about, and the name of the set that it belongs to."""
 
     target: Target
     namespace: str
@@ -45,7 +45,7 @@ class _Kind:
     decode: Callable[[bytes], Any]
 
 
-# In the order in which a bare name is looked for.
+# A name without a kind means the first of these kinds that has an object of that name.
 KINDS = (
     _Kind(
         "PodCliqueSet",
@@ -66,7 +66,7 @@ KINDS = (
 
 
 async def find_subject(client: Client, namespace: str, text: str) -> Subject:
-    """Raises CommandError when there is nothing of that name, or it is not Grove's."""
+    """Raises CommandError if there is no such object, or if it does not belong to a PodCliqueSet."""
     spelling, _, name = text.rpartition("/")
     kinds = [k for k in KINDS if not spelling or spelling.lower() in k.spellings]
     if not kinds:
@@ -79,7 +79,10 @@ async def find_subject(client: Client, namespace: str, text: str) -> Subject:
             continue
         pcs = name if kind.kind == "PodCliqueSet" else found.metadata.labels.get(labels.PART_OF, "")
         if kind.kind == "Pod" and labels.POD_CLIQUE not in found.metadata.labels:
-            raise CommandError(f"pod {namespace}/{name} is not Grove's", f"try: kubectl describe pod {name}")
+            raise CommandError(
+                f"pod {namespace}/{name} does not belong to a PodCliqueSet",
+                f"try: kubectl describe pod {name}",
+            )
         return Subject(Target(kind.kind, name), namespace, pcs)
     looked_for = kinds[0].kind if len(kinds) == 1 else "set, gang, scaling group, clique or pod"
     raise CommandError(
@@ -89,7 +92,7 @@ async def find_subject(client: Client, namespace: str, text: str) -> Subject:
 
 
 async def read(client: Client, subject: Subject) -> Observed:
-    """As of now. Without events, if these may not be read."""
+    """Lists everything once. Leaves out events if the user may not list them."""
     found: dict[str, list[Any]] = {}
     for what, query in _queries(subject).items():
         try:
@@ -99,14 +102,14 @@ async def read(client: Client, subject: Subject) -> Observed:
         except Forbidden as e:
             if query.resource is not EVENTS:
                 raise
-            sys.stderr.write(f"note: events are left out: {e}\n")
+            sys.stderr.write(f"note: answering without events: {e}\n")
             continue
         found[what] = list(listing.items)
     return _observed(subject, found)
 
 
-async def follow(client: Client, subject: Subject, tell: Callable[[Observed], None]) -> None:
-    """Tells after every change what is there, until the subject is gone. Driven by watches alone."""
+async def watch_subject(client: Client, subject: Subject, on_change: Callable[[Observed], None]) -> None:
+    """Calls `on_change` after every change, until the subject is deleted. `on_change` must not block."""
     informers: dict[str, Informer[Any]] = {
         what: Informer(
             client, q.resource, q.decode, namespace=subject.namespace, labels=q.labels, fields=q.fields
@@ -119,26 +122,26 @@ async def follow(client: Client, subject: Subject, tell: Callable[[Observed], No
             for what, informer in informers.items():
                 if what != "events":
                     await informer.synced.wait()
-            await _tell_changes(subject, informers, tell)
+            await _deliver_changes(subject, informers, on_change)
         finally:
             for task in running:
                 task.cancel()
 
 
-async def _tell_changes(
-    subject: Subject, informers: Mapping[str, Informer[Any]], tell: Callable[[Observed], None]
+async def _deliver_changes(
+    subject: Subject, informers: Mapping[str, Informer[Any]], on_change: Callable[[Observed], None]
 ) -> None:
     changed = asyncio.Event()
     for informer in informers.values():
         informer.cache.subscribe(lambda change: changed.set())
     while True:
         await changed.wait()
-        await asyncio.sleep(GATHER)
+        await asyncio.sleep(CHANGE_WINDOW_SECONDS)
         changed.clear()
         seen = _observed(subject, {what: list(i.cache) for what, i in informers.items()})
-        if not _is_there(seen):
+        if not _exists(seen):
             return
-        tell(seen)
+        on_change(seen)
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ class _Query:
 
 
 def _queries(subject: Subject) -> dict[str, _Query]:
-    """By what each is for in `Observed`."""
+    """By the field of `Observed` that each fills."""
     parts = labels.selector(labels.of_set(subject.pcs))
     sets, gangs, groups, cliques, pods = KINDS
     return {
@@ -181,11 +184,11 @@ def _observed(subject: Subject, found: Mapping[str, list[Any]]) -> Observed:
 
 
 def _gates() -> dict[str, str]:
-    """Of the backends that are installed here; those of the operator may be others."""
+    """The scheduling gate of each backend installed here. The operator may have other backends installed."""
     return {b.name: b.gate for b in (make({}) for make in installed().values())}
 
 
-def _is_there(seen: Observed) -> bool:
+def _exists(seen: Observed) -> bool:
     name = seen.target.name
     match seen.target.kind:
         case "PodCliqueSet":

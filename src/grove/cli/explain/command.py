@@ -1,10 +1,10 @@
-"""`grove explain`: one answer to "why is it not running", for a set, gang, group, clique or pod."""
+"""The command `grove explain`."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grove.cli.operator import ContextOption, KubeconfigOption
+from grove.cli.options import ContextOption, KubeconfigOption
 from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ NameArgument = Annotated[
     ),
 ]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="The one of the kubeconfig's context without.")
+    str | None, typer.Option("--namespace", "-n", help="Default: the namespace of the kubeconfig's context.")
 ]
 WatchOption = Annotated[
     bool, typer.Option("--watch", "-w", help="Print a new answer whenever it changes, until Ctrl-C.")
@@ -33,9 +33,9 @@ def explain(
     output: OutputOption = Output.TABLE,
     watch: WatchOption = False,
 ) -> None:
-    """Say why a set, gang, clique or pod does not run, who must act next, and what you can do.
+    """Say why a set, gang, scaling group, clique or pod does not run, who must act next, and what you can do.
 
-    Reads the cluster and changes nothing. Exit code 0 when everything that is asked for runs, 1 otherwise.
+    Reads the cluster and changes nothing. Exit code 0 if everything that the spec asks for runs, 1 otherwise.
     docs/troubleshooting.md has a section for each reason.
     """
     import asyncio
@@ -49,13 +49,13 @@ def explain(
     try:
         cluster = find_cluster(str(kubeconfig) if kubeconfig else None, context)
     except KubeconfigError as e:
-        hint = "say which cluster: --kubeconfig FILE, or set KUBECONFIG"
+        hint = "name a cluster: --kubeconfig FILE, or set KUBECONFIG"
         raise CommandError(str(e), hint, Exit.USAGE) from e
     answers: list[Explanation] = []
     try:
         asyncio.run(_answer(cluster, namespace or cluster.namespace, name, output, watch, answers))
     except RequestError as e:
-        raise CommandError(str(e), f"check that {cluster.server} is the right cluster, and runs") from e
+        raise CommandError(str(e), f"check that {cluster.server} is the right cluster and is running") from e
     except KeyboardInterrupt:
         if not answers:
             raise SystemExit(130) from None
@@ -71,13 +71,13 @@ async def _answer(
     watch: bool,
     answers: "list[Explanation]",
 ) -> None:
-    """Prints answers and notes them: one, or as many as there are until interrupted."""
-    from grove.cli.explain.cluster import find_subject, follow, read
+    """Prints the answer and appends it to `answers`; with `watch`, does so after every change, until interrupted."""
+    from grove.cli.explain.cluster import find_subject, read, watch_subject
     from grove.plan import explain as plan
     from grove.runtime.client.client import Client
     from grove.runtime.client.http_transport import HttpTransport
 
-    def tell(seen: "Observed") -> None:
+    def answer(seen: "Observed") -> None:
         found = plan.explain(seen)
         if not answers or found != answers[-1]:
             _print(found, output, again=bool(answers))
@@ -86,22 +86,22 @@ async def _answer(
     client = Client(HttpTransport(cluster, user_agent="grove-explain"), field_manager="grove-explain")
     try:
         subject = await find_subject(client, namespace, name)
-        tell(await read(client, subject))
+        answer(await read(client, subject))
         if watch:
-            await follow(client, subject, tell)
+            await watch_subject(client, subject, answer)
             raise CommandError(f"{subject.target} was deleted")
     finally:
         await client.close()
 
 
 def _print(found: "Explanation", output: Output, *, again: bool) -> None:
-    """Answers after the first are told apart: by an empty line, or as YAML documents."""
+    """An empty line, or a YAML document separator, comes before every answer but the first."""
     import sys
 
     import msgspec
 
     if output is Output.TABLE:
-        from grove.cli.explain.show import show
+        from grove.cli.explain.terminal import show
 
         show(found, again=again)
     else:

@@ -1,44 +1,35 @@
-"""`grove render`: every object that the operator would make of a manifest, without a cluster."""
+"""The command `grove render`."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grove.cli.files import read_configuration, read_sources
+from grove.cli.options import FilenameOption, OfflineConfigOption
 from grove.cli.output import CommandError, Exit, Output, OutputOption, print_data
-from grove.cli.validate import print_report, read_configuration, read_sources
+from grove.cli.validate import print_report
 
 if TYPE_CHECKING:
-    from grove.cli.offline import Offline
+    from grove.cli.render.offline import Offline
 
 
 def render(
-    filename: Annotated[
-        list[str],
-        typer.Option(
-            "--filename", "-f", help="A file, a folder (with all below it), or - for standard input."
-        ),
-    ],
+    filename: FilenameOption,
     replicas: Annotated[
-        int | None, typer.Option(min=0, help="As if each set had N replicas.", metavar="N")
+        int | None, typer.Option(min=0, help="Render each set with N replicas.", metavar="N")
     ] = None,
     scale: Annotated[
         list[str] | None,
-        typer.Option(help="As if the scaling group had N copies; may be repeated.", metavar="GROUP=N"),
+        typer.Option(help="Render the scaling group with N copies. Repeatable.", metavar="GROUP=N"),
     ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="The operator's configuration. Without it, whatever some cluster could allow is allowed."
-        ),
-    ] = None,
+    config: OfflineConfigOption = None,
     output: OutputOption = Output.YAML,
 ) -> None:
-    """Print every object that the operator would make: cliques, gangs, services, pods and the rest.
+    """Print every object that the operator would create: cliques, gangs, services, pods and the rest.
 
-    Works without a cluster, and prints the same for the same files. What only a cluster knows is filled in readably.
-    Exit code 1 when something is invalid, 2 when a file cannot be read.
+    Needs no cluster; the same files always give the same output. Values that only a cluster assigns, such as UIDs, are
+    readable placeholders. Exit code 1 if something is invalid, 2 if a file cannot be read.
     """
     from grove.api.serialization.manifests import check, permissive, read
 
@@ -48,14 +39,14 @@ def render(
     sources, unreadable = read_sources(filename)
     if unreadable:
         raise CommandError("; ".join(unreadable), code=Exit.USAGE)
-    configuration = read_configuration(config) or permissive()
+    configuration = read_configuration(config) if config else permissive()
     report = check(sources, configuration)
     if report.findings:
         print_report(report, stderr=True)
     if report.errors:
         raise SystemExit(int(Exit.NO))
 
-    from grove.cli.offline import Offline
+    from grove.cli.render.offline import Offline
     from grove.plan.render import Sizes
 
     offline = Offline(read(sources), configuration)
@@ -70,7 +61,7 @@ def _copies(text: str) -> tuple[str, int]:
     group, _, number = text.partition("=")
     if not (group and number.isdecimal()):
         raise CommandError(
-            f"--scale {text}: this is not a group and a number",
+            f"--scale {text}: this is not GROUP=N",
             "write it as in --scale prefill=3",
             Exit.USAGE,
         )
@@ -80,7 +71,7 @@ def _copies(text: str) -> tuple[str, int]:
 def _check_names(offline: "Offline", filename: list[str], copies: dict[str, int]) -> None:
     if not offline.sets:
         where = ", ".join(filename)
-        raise CommandError(f"there is no PodCliqueSet in {where}", "give the file that describes one with -f")
+        raise CommandError(f"there is no PodCliqueSet in {where}", "name a file that contains one: -f FILE")
     known = [g.name for pcs in offline.sets for g in pcs.spec.template.pod_clique_scaling_groups]
     for group, number in copies.items():
         if group not in known:

@@ -1,7 +1,7 @@
-"""Files in place of a cluster: the sets in them, and what else of them the sets need.
+"""Runs the plan and the scheduler backends on the objects of manifests instead of a cluster's.
 
-What cannot be known without a cluster is assumed to be there: every scheduler is installed, in its newest version. What
-the sets refer to and the files do not have is left out, and `notes` says so.
+Without a cluster, every scheduler counts as installed, in its newest version. A topology or claim template that a set
+refers to must be among the manifests; if it is not, the objects that depend on it are left out, and `notes` says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,7 +30,7 @@ R = TypeVar("R", bound=Resource)
 
 
 class Offline:
-    """`values` are the objects in the files, which have been checked."""
+    """`values` are the objects of the manifests, of any kind; they must have passed `manifests.check`."""
 
     def __init__(self, values: Iterable[Any], configuration: OperatorConfiguration) -> None:
         found = list(values)
@@ -42,10 +42,10 @@ class Offline:
         try:
             self._registry = Registry(configuration.scheduler)
         except ConfigurationError as e:
-            raise CommandError(str(e), "mend scheduler.profiles of the configuration", Exit.USAGE) from e
+            raise CommandError(str(e), "correct scheduler.profiles in the configuration", Exit.USAGE) from e
 
     def render(self, sizes: Sizes) -> list[Json]:
-        """The objects of all sets. Raises CommandError for one that its scheduler cannot serve."""
+        """The objects of all sets. Raises CommandError if no backend serves a set, or its backend refuses it."""
         try:
             return [o for pcs in self.sets for o in self._render(pcs, sizes)]
         except (SelectionError, Refusal) as e:
@@ -74,21 +74,21 @@ class Offline:
         topology = layout.topology_name
         if topology is not None and topology not in self._topologies:
             self.notes.append(
-                f"{layout.name}: the ClusterTopologyBinding {topology} is not among the files: "
-                "the gangs are shown without topology constraints"
+                f"{layout.name}: the ClusterTopologyBinding {topology} is not among the files, so "
+                "the gangs have no topology constraints here"
             )
         for missing in external_templates(layout):
             if missing not in self._claim_templates:
                 self.notes.append(
                     f"{layout.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
-                    "the files: its claims are not shown"
+                    "the files, so its claims are left out"
                 )
 
 
 def _scheduled(
     selection: Selection, topology: ClusterTopologyBinding | None, parts: SetParts, members: GangMembers
 ) -> ScheduledGang:
-    """Asks the backend about a gang."""
+    """The gang as planned, with the pods and the scheduler's objects that its backend makes of it."""
     backend = selection.backend
     served = _everything(backend)
     gang = build_gang(parts, members, selection.scheduling(parts.layout, members, topology))
@@ -99,7 +99,7 @@ def _scheduled(
 
 
 class _Everything(frozenset[str]):
-    """Fields of a kind in its newest version: whichever one asks for."""
+    """The fields that an API server serves for a kind: all, whatever the caller asks for."""
 
     def __contains__(self, path: object) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""An explanation as a person reads it in a terminal: the answer first, then why, then what to do, then the numbers."""
+"""Prints an explanation for people: the answer, then the cause, the remedy, and the counts per clique."""
 
 import sys
 
@@ -10,10 +10,10 @@ from rich.text import Text
 from grove.api.reasons import RunReason, Step, Weight
 from grove.plan.explain import CliqueCounts, Explanation, Finding
 
-# So many cliques are listed; of more, those that do not run come first.
-ROWS = 20
-# Into a file or a pipe nothing is cut off.
-WIDTH_OF_A_FILE = 240
+# A larger set lists this many cliques, the ones that do not run first.
+MAX_CLIQUE_ROWS = 20
+# Wide enough that nothing is cut off in a file or a pipe.
+FILE_WIDTH = 240
 
 STATES = {
     "Running": ("runs", "bold green"),
@@ -33,7 +33,7 @@ STYLES = {
 def show(found: Explanation, *, again: bool = False) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=WIDTH_OF_A_FILE)
+        console = Console(highlight=False, width=FILE_WIDTH)
     with console.capture() as drawn:
         console.print(picture(found))
     lines = [line.rstrip() for line in drawn.get().splitlines()]
@@ -107,12 +107,12 @@ def _counts(found: Explanation) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("REASON", no_wrap=True)
     rows = list(found.cliques)
-    if len(rows) > ROWS:
+    if len(rows) > MAX_CLIQUE_ROWS:
         rows.sort(key=lambda c: c.reason.fine)
-    for clique in rows[:ROWS]:
+    for clique in rows[:MAX_CLIQUE_ROWS]:
         table.add_row(*_row(clique))
-    if len(rows) > ROWS:
-        table.add_row(Text(f"and {len(rows) - ROWS} more", "dim"))
+    if len(rows) > MAX_CLIQUE_ROWS:
+        table.add_row(Text(f"and {len(rows) - MAX_CLIQUE_ROWS} more", "dim"))
     return table
 
 
@@ -133,7 +133,7 @@ def _row(clique: CliqueCounts) -> list[Text]:
 
 
 def _others(found: Explanation) -> list[Text]:
-    """The other reasons that there are, each once."""
+    """One line for each other reason, with how often it occurs."""
     first = {f.reason: f for f in reversed(found.findings) if f.reason is not found.reason}
     counts = {reason: sum(f.reason is reason for f in found.findings) for reason in first}
     return [
