@@ -1,4 +1,4 @@
-"""grove-sandbox adds `grove demo` and `grove sandbox`; without it these two fail with a remedy, and no other command."""
+"""grove-sandbox adds `grove demo` and `grove sandbox`. Without it these two fail with a remedy, and only these."""
 
 import subprocess
 import sys
