@@ -302,13 +302,13 @@ async def test_a_wake_up_that_is_seldom_needed_is_missed(monkeypatch: pytest.Mon
 async def test_a_gate_that_opens_before_the_backend_has_followed_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    closed = gates._closed
+    blocker = gates._blocker
 
-    def hastily(gang: PodGang | None, base: PodGang | None) -> str:
-        why = closed(gang, base)
+    def hastily(gang: PodGang, base: PodGang | None) -> str:
+        why = blocker(gang, base)
         return "" if "to follow the latest change" in why else why
 
-    monkeypatch.setattr(gates, "_closed", hastily)
+    monkeypatch.setattr(gates, "_blocker", hastily)
     async with laboratory(monkeypatch, apart=True) as lab:
         await lab.grove.apply(a_set(clique("a")))
         found = await lab.every_order(opened=1)

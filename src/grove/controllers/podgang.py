@@ -183,10 +183,11 @@ class GangController:
         return plan_completion(gang, cliques, pods, initialized=gang_is(gang, ConditionType.INITIALIZED))
 
     async def _fill(self, gang: PodGang, init: GangCompletion) -> PodGang:
-        if [g.pod_references for g in gang.spec.pod_groups] == init.groups:
+        if [g.pod_references for g in gang.spec.pod_groups] == init.pod_references:
             return gang
         groups = [
-            replace(g, pod_references=refs) for g, refs in zip(gang.spec.pod_groups, init.groups, strict=True)
+            replace(g, pod_references=refs)
+            for g, refs in zip(gang.spec.pod_groups, init.pod_references, strict=True)
         ]
         patch = {
             "metadata": {"resourceVersion": gang.metadata.resource_version},

@@ -10,7 +10,7 @@ from grove.api.pod_view import Pod, PodSpec
 from grove.api.podgang import PodGangSpec
 from grove.api.serialization.model import replace
 from grove.controllers.shared.companions import Companion
-from grove.plan.gangs.completion import cannot_create
+from grove.plan.gangs.completion import cannot_create_pods
 from grove.plan.status.conditions import gang_is
 from grove.runtime.cache.cache import Change
 from grove.runtime.client.objects import Origin
@@ -36,7 +36,7 @@ def completes_anew(change: Change[PodClique]) -> bool:
     """When its gang is complete may have changed: how many pods it asks for, and whether it can make them."""
     old, new = change.old, change.new
     return described_anew(change) or (
-        old is not None and new is not None and cannot_create(old) != cannot_create(new)
+        old is not None and new is not None and cannot_create_pods(old) != cannot_create_pods(new)
     )
 
 
