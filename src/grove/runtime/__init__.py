@@ -1,14 +1,12 @@
 """An asyncio controller runtime for Kubernetes. It knows no kind: callers bring their own classes.
 
-From the wire upwards, each module on top of those before it:
+Four rooms, each imports only from those below it:
 
-- `transport`, `http`, `kubeconfig`, `credentials`: how bytes reach a server, and who we are to it;
-- `requests`, `errors`, `window`, `client`, `discovery`: one request: built as a value, sent within an in-flight
-  window, sent again where that helps, ended by an answer or a typed error;
-- `objects`, `collection`: all verbs on the objects of one resource, decoded by the caller's function;
-- `cache`, `watch`, `informer`: the newest known state of a resource, fed by a watch and by our own writes;
-- `queue`, `sources`, `controller`, `batch`: from a change to the keys it concerns, to a reconcile, to many writes;
-- `leader`, `events`, `metrics`, `health`, `logs`, `manager`: what a process around controllers needs.
+- `controller`: from a change to the keys that it concerns, to a reconcile, to many writes; leader election, events and
+  the manager that runs it all in one process;
+- `cache`: the newest known state of a resource, fed by a watch and by our own writes;
+- `client`: one request to the API server: built as a value, sent within flow control, retried, answered;
+- `telemetry`: metrics, probes and logs.
 
 A whole controller::
 
@@ -24,5 +22,5 @@ A whole controller::
     manager.add(Controller("label", reconcile, [Source(pods, itself, why="a new pod has no label yet")]))
     await manager.run(stop)
 
-All time is the event loop's, so everything here also runs in virtual time.
+All times are those of the event loop, so everything here also runs in virtual time.
 """

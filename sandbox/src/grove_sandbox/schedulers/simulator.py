@@ -151,7 +151,7 @@ class SchedulerSimulator:
         self._set_timer(decided.again_in)
         for event in decided.events:
             self._record(event)
-        for outcome in await for_each(self._writes(decided), _carry_out, at_once=_WRITERS):
+        for outcome in await for_each(self._writes(decided), _carry_out, concurrency=_WRITERS):
             if outcome.error is not None:
                 log.warning("a write of the scheduler failed", error=str(outcome.error))
 

@@ -37,7 +37,7 @@ from grove.plan.objects.claims import clique_claims
 from grove.plan.objects.pods import PodBuilder, labels_in_common
 from grove.plan.pod_state import is_present, is_terminating, pod_index
 from grove.plan.status.clique_status import clique_status
-from grove.runtime.client.errors import AlreadyExists, ApiError, Forbidden, Hindrance, Invalid, NotFound
+from grove.runtime.client.errors import AlreadyExists, ApiError, ExternalError, Forbidden, Invalid, NotFound
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
 from grove.runtime.controller.controller import Controller
@@ -442,11 +442,11 @@ class _Turn(NamedTuple):
     dialect: str
 
 
-class RefusedPodsError(Hindrance):
+class RefusedPodsError(ExternalError):
     """The backend cannot tie pods to their gang as it is."""
 
 
-class BrokenLinkError(Hindrance):
+class BrokenLinkError(ExternalError):
     """The API server took away what ties a pod to its gang."""
 
 

@@ -15,13 +15,13 @@ from grove.api.serialization import codec
 from grove.controllers.shared.companions import Companion
 from grove.plan.difference import difference, left_behind
 from grove.runtime.cache.informer import Informer
-from grove.runtime.client.errors import AlreadyExists, Hindrance, Vanished
+from grove.runtime.client.errors import AlreadyExists, ExternalError, Vanished
 from grove.runtime.client.objects import KubeObject, Obj, ObjectKey, uid_of
 
 Json = dict[str, Any]
 
 
-class ForeignObjectError(Hindrance):
+class ForeignObjectError(ExternalError):
     """An object that Grove would make exists already and is not its own."""
 
     def __init__(self, kind: str, key: ObjectKey, owner: str) -> None:
@@ -30,7 +30,7 @@ class ForeignObjectError(Hindrance):
         )
 
 
-class FixedFieldsError(Hindrance):
+class FixedFieldsError(ExternalError):
     """An object differs from what is desired in fields that cannot be changed."""
 
     def __init__(self, kind: str, key: ObjectKey, uid: str, paths: Collection[str]) -> None:

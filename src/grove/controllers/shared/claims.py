@@ -12,7 +12,7 @@ from grove.controllers.shared.deletion import delete_all
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.claims import Tags, TemplateRef, external_templates
-from grove.runtime.client.errors import Hindrance
+from grove.runtime.client.errors import ExternalError
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.concurrently import for_each
 
@@ -22,7 +22,7 @@ KIND = "ResourceClaim"
 CLAIM_FIXED = ("spec",)
 
 
-class MissingTemplateError(Hindrance):
+class MissingTemplateError(ExternalError):
     """A set refers to a ResourceClaimTemplate that is not there."""
 
     def __init__(self, reference: TemplateRef) -> None:

@@ -1,13 +1,13 @@
-"""How long to wait before trying again: longer each time, up to a limit."""
+"""Exponential backoff with optional jitter."""
 
 import random
 
 
 class Backoff:
-    """Waits of `first`, `first * 2`, `first * 4` ... seconds, at most `limit`.
+    """Delays of `first`, `first * 2`, `first * 4` ... seconds, at most `limit`.
 
-    `chance` takes away up to half of each wait, so that many clients cut off at the same moment do not come back at
-    the same moment.
+    With `chance`, jitter shortens each delay by up to half, so that many clients that were disconnected at the same
+    moment do not reconnect at the same moment.
     """
 
     def __init__(self, first: float, limit: float, *, chance: random.Random | None = None) -> None:
@@ -17,10 +17,10 @@ class Backoff:
         self.failures = 0
 
     def next(self) -> float:
-        # 2.0**60 seconds is past any limit; a larger exponent would overflow in the end.
-        wait = min(self._first * 2.0 ** min(self.failures, 60), self._limit)
+        # 2.0**60 seconds exceeds any limit; a larger exponent would overflow in the end.
+        delay = min(self._first * 2.0 ** min(self.failures, 60), self._limit)
         self.failures += 1
-        return wait if self._chance is None else wait * (1.0 - self._chance.random() / 2)
+        return delay if self._chance is None else delay * (1.0 - self._chance.random() / 2)
 
     def reset(self) -> None:
         self.failures = 0

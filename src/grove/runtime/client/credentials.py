@@ -1,7 +1,7 @@
-"""Who we are, to an API server: tokens that change while we run, and certificates that a plugin hands out.
+"""Credentials for an API server: tokens that rotate while the process runs, and certificates from an exec plugin.
 
-A transport asks for the `Authorization` header before every request, so a rotated token is used from the next request
-on, also by the watch that is begun after it.
+A transport asks for the `Authorization` header before every request. So the next request uses a rotated token, and so
+does the next watch.
 """
 
 import asyncio
@@ -20,17 +20,17 @@ from grove.runtime.client.errors import TransportError
 
 class Credentials(Protocol):
     async def authorization(self) -> str | None:
-        """The `Authorization` header. Asked before every request, so cheap while nothing changed."""
+        """The `Authorization` header. Called before every request, so it must be cheap while nothing changed."""
 
     async def renew(self, rejected: str | None) -> bool:
-        """The server answered 401 to `rejected`: get newer ones, unless that has happened already.
+        """The server answered 401 to `rejected`: gets newer credentials, unless another request already has.
 
-        Returns whether open connections must not be used again: they were made with an old certificate.
+        Returns whether open connections must not be reused, because they were opened with an old certificate.
         """
 
 
 class FixedToken:
-    """A token that never changes, or none: a client certificate, or a server that asks nobody."""
+    """A token that never changes; or none, for a client certificate or a server without authentication."""
 
     def __init__(self, token: str | None = None) -> None:
         self._header = f"Bearer {token}" if token else None
@@ -43,7 +43,7 @@ class FixedToken:
 
 
 class TokenFile:
-    """A token in a file that is replaced now and then, as a service account's is about once an hour."""
+    """A token in a file that is rotated, as the kubelet rotates the token of a service account about once an hour."""
 
     def __init__(self, path: Path, *, reread_after: float = 60.0) -> None:
         self._path = path
@@ -65,7 +65,7 @@ class TokenFile:
         try:
             token = self._path.read_text().strip()
         except OSError as e:
-            raise TransportError(f"cannot read the token: {e}", sent=False) from e
+            raise TransportError(f"cannot read the token file: {e}", sent=False) from e
         self._header = f"Bearer {token}"
         self._read_at = asyncio.get_running_loop().time()
 
@@ -73,8 +73,8 @@ class TokenFile:
 class ExecPlugin:
     """A command that prints an `ExecCredential`: a token, a client certificate, or both, often with an expiry.
 
-    The answer is kept until shortly before it expires. A certificate is loaded into `tls`, which
-    serves every connection made from then on.
+    The result is reused until shortly before it expires. A certificate is loaded into `tls`, which every connection
+    uses that is opened from then on.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ExecPlugin:
             try:
                 load_certificate(self._tls, found.client_certificate_data, found.client_key_data)
             except ssl.SSLError as e:
-                raise self._failed(f"printed a certificate that cannot be used: {e}") from e
+                raise self._failed(f"printed an unusable certificate: {e}") from e
         self._held = found
 
     async def _output(self) -> bytes:
@@ -138,17 +138,17 @@ class ExecPlugin:
         except OSError as e:
             raise self._failed(f"cannot be started: {e}. {self._hint}".rstrip()) from e
         try:
-            async with asyncio.timeout(PLUGIN_TIMEOUT):
+            async with asyncio.timeout(PLUGIN_TIMEOUT_SECONDS):
                 output, errors = await process.communicate()
         except TimeoutError as e:
-            raise self._failed(f"did not end within {PLUGIN_TIMEOUT:g} s") from e
+            raise self._failed(f"did not exit within {PLUGIN_TIMEOUT_SECONDS:g} s") from e
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            said = errors.decode(errors="replace").strip()
-            raise self._failed(f"ended with {process.returncode}: {said}. {self._hint}".rstrip())
+            stderr = errors.decode(errors="replace").strip()
+            raise self._failed(f"exited with code {process.returncode}: {stderr}. {self._hint}".rstrip())
         return output
 
     def _failed(self, what: str) -> TransportError:
@@ -156,7 +156,7 @@ class ExecPlugin:
 
 
 EXPIRY_MARGIN = timedelta(seconds=30)
-PLUGIN_TIMEOUT = 60.0
+PLUGIN_TIMEOUT_SECONDS = 60.0
 
 
 class _ExecStatus(msgspec.Struct, rename="camel"):
@@ -178,7 +178,7 @@ def _header(held: _ExecStatus | None) -> str | None:
 
 
 def load_certificate(tls: ssl.SSLContext, certificate: str, key: str) -> None:
-    """Python loads certificates from files only: these exist for as long as that takes, readable by us alone."""
+    """Python loads certificates from files only. These exist only during the call, readable by this user alone."""
     with tempfile.TemporaryDirectory() as folder:
         certificate_file, key_file = Path(folder, "tls.crt"), Path(folder, "tls.key")
         certificate_file.write_text(certificate)

@@ -1,4 +1,4 @@
-"""What a server serves: which groups and versions, and which resources in each."""
+"""Discovery: the groups and versions that a server serves, and the resources in each."""
 
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ from grove.runtime.client.transport import Request
 
 
 async def group_versions(client: Client) -> dict[str, list[str]]:
-    """The versions of every group, the one that the server prefers first; the core group is the empty string."""
+    """The versions of every group, the preferred one first. The core group is the empty string."""
     core = await _get(client, "/api", _core)
     found = {"": core.versions}
     for group in (await _get(client, "/apis", _groups)).groups:
@@ -22,7 +22,7 @@ async def group_versions(client: Client) -> dict[str, list[str]]:
 
 
 async def resources(client: Client, group: str, version: str) -> dict[str, Resource]:
-    """The resources of a group and version by plural name, none if it is not served; without subresources."""
+    """The resources of a group and version by plural name, without subresources; empty if it is not served."""
     try:
         answer = await _get(client, f"/apis/{group}/{version}" if group else f"/api/{version}", _resources)
     except NotFound:
@@ -74,4 +74,4 @@ async def _get(client: Client, path: str, decoder: msgspec.json.Decoder[A]) -> A
     try:
         return decoder.decode(response.body)
     except msgspec.DecodeError as e:
-        raise TransportError(f"GET {path}: not an answer of an API server: {e}") from e
+        raise TransportError(f"GET {path}: the answer is not that of an API server: {e}") from e

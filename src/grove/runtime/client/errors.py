@@ -1,7 +1,7 @@
-"""What can go wrong with a request, as classes to catch.
+"""The errors of a request, as classes to catch.
 
-`ApiError` and its subclasses: the server answered and said no; its `Status` is kept. `TransportError`: no
-answer came, so a write may or may not have been applied. Callers derive from `Hindrance` for obstacles of their own.
+`ApiError` and its subclasses: the server refused; the error holds its `Status`. `TransportError`: there was no answer,
+so a write may or may not have been applied. Callers derive their own external errors from `ExternalError`.
 """
 # ruff: noqa: N818 (the subclasses are named as Kubernetes names the reasons)
 
@@ -13,7 +13,7 @@ from grove.runtime.client.transport import Request, Response
 
 
 class StatusCause(msgspec.Struct, frozen=True):
-    """One field that the server did not accept."""
+    """One field that the server rejected."""
 
     reason: str = ""
     message: str = ""
@@ -30,7 +30,7 @@ class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The `Status` object that an API server answers with when there is no other object to show."""
+    """The `Status` object with which an API server answers a request that failed or returns no object."""
 
     status: str = ""
     message: str = ""
@@ -39,16 +39,16 @@ class Status(msgspec.Struct, frozen=True):
     details: StatusDetails | None = None
 
 
-class Hindrance(Exception):
-    """Something outside of this program is in its way. Its words say all; no line of code would explain it."""
+class ExternalError(Exception):
+    """Something outside of this program prevents progress. The message says everything: no traceback is logged."""
 
 
-class RequestError(Hindrance):
-    """Whatever kept a request from being done."""
+class RequestError(ExternalError):
+    """A request failed."""
 
 
 class TransportError(RequestError):
-    """No answer came. If `sent`, the request may have reached the server: a write may have been applied."""
+    """There was no answer. If `sent`, the request may have reached the server, and a write may have been applied."""
 
     def __init__(self, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
@@ -59,32 +59,32 @@ class ApiError(RequestError):
     """The server refused."""
 
     def __init__(self, status: Status, what: str = "") -> None:
-        said = status.message or status.reason or "no reason given"
-        super().__init__(f"{what}: {status.code} {said}" if what else f"{status.code} {said}")
+        message = status.message or status.reason or "the server gives no reason"
+        super().__init__(f"{what}: {status.code} {message}" if what else f"{status.code} {message}")
         self.status = status
         self.what = what
 
     @property
     def retry_after(self) -> float | None:
-        """How many seconds the server asked to wait."""
+        """The seconds that the server asks the client to wait."""
         details = self.status.details
         return float(details.retry_after_seconds) if details and details.retry_after_seconds > 0 else None
 
 
 class BadRequest(ApiError):
-    """400: the request makes no sense to the server."""
+    """400: the server does not understand the request."""
 
 
 class Unauthorized(ApiError):
-    """401: the server does not know who is asking, also after the credentials were read again."""
+    """401: the server rejects the credentials, also after they were renewed."""
 
 
 class Forbidden(ApiError):
-    """403: the server knows who is asking, and does not let them."""
+    """403: the credentials do not allow the request."""
 
 
-class NamespaceGoing(Forbidden):
-    """403: nothing new can be made in a namespace that is being deleted, as will be all that is in it."""
+class NamespaceTerminating(Forbidden):
+    """403: the namespace is terminating, so nothing can be created in it."""
 
 
 class NotFound(ApiError):
@@ -92,11 +92,11 @@ class NotFound(ApiError):
 
 
 class Vanished(NotFound):
-    """404: an object that was read went away before it could be changed. As with a conflict, decide again."""
+    """404: an object that was read was deleted before it could be changed. As with a conflict, decide again."""
 
 
 class MethodNotAllowed(ApiError):
-    """405: this resource has no such verb."""
+    """405: the resource does not support the verb."""
 
 
 class Conflict(ApiError):
@@ -104,19 +104,19 @@ class Conflict(ApiError):
 
 
 class AlreadyExists(ApiError):
-    """409: an object of that name exists; after an ambiguous failure perhaps the one just written."""
+    """409: an object of that name exists. After an ambiguous failure it may be the one just created."""
 
 
 class Gone(ApiError):
-    """410: the asked version or continue token is too old. List again."""
+    """410: the resourceVersion or continue token expired. List again."""
 
 
 class Invalid(ApiError):
-    """422: the object breaks a rule; `status.details.causes` says which fields."""
+    """422: the object is invalid; `status.details.causes` names the fields."""
 
 
 class TooManyRequests(ApiError):
-    """429: the server is busy, or (eviction) a disruption budget forbids it now."""
+    """429: the server is overloaded or, for an eviction, a disruption budget forbids it now."""
 
 
 class ServerError(ApiError):
@@ -145,19 +145,19 @@ def error_from_status(status: Status, what: str = "") -> ApiError:
         return ServerError(status, what)
     causes = status.details.causes if status.details is not None else None
     if status.code == 403 and any(c.reason == "NamespaceTerminating" for c in causes or ()):
-        return NamespaceGoing(status, what)
+        return NamespaceTerminating(status, what)
     return _BY_CODE.get(status.code, ApiError)(status, what)
 
 
 def error_from(request: Request, response: Response) -> ApiError:
-    """The error that an answer with a status of 400 or more stands for; proxies may answer no JSON at all."""
+    """The error for an answer with a status of 400 or more. A proxy may answer without any JSON."""
     try:
         status = _status.decode(response.body)
     except msgspec.DecodeError:
         status = Status(message=response.body[:500].decode(errors="replace").strip())
     details = status.details or StatusDetails()
-    asked = response.headers.get("retry-after", "")
-    if asked.isdigit():
-        details = msgspec.structs.replace(details, retry_after_seconds=int(asked))
+    retry_after = response.headers.get("retry-after", "")
+    if retry_after.isascii() and retry_after.isdigit():
+        details = msgspec.structs.replace(details, retry_after_seconds=int(retry_after))
     status = msgspec.structs.replace(status, code=response.status, details=details)
     return error_from_status(status, f"{request.method} {request.path}")

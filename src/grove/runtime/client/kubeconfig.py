@@ -1,8 +1,8 @@
-"""Where the API server is and how to talk to it: from a kubeconfig file, or from inside a pod.
+"""The address and credentials of the API server, from a kubeconfig file or from inside a pod.
 
-Written here because the libraries that read kubeconfigs bring a second HTTP stack (lightkube: httpx) or take ten times
-as long to import as they may (kubernetes_asyncio: half a second). What a kubeconfig asks for and this
-module does not do (proxies, impersonation, passwords, `auth-provider`) is refused, never ignored.
+We do not use a library: those that read kubeconfigs bring a second HTTP stack (lightkube: httpx) or take half a second
+to import (kubernetes_asyncio). A kubeconfig that asks for what this module does not support (`proxy-url`,
+impersonation, passwords, `auth-provider`) is an error, never ignored.
 """
 
 import base64
@@ -22,12 +22,12 @@ from grove.runtime.client.credentials import Credentials, ExecPlugin, FixedToken
 
 
 class KubeconfigError(Exception):
-    """The configuration cannot be used; the message says which part of which file, and why."""
+    """The kubeconfig is unusable. The message names the file, the part and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Everything that a transport needs. `tls` is None for plain HTTP."""
+    """Everything that a transport needs to reach a cluster. `tls` is None for plain HTTP."""
 
     server: str
     credentials: Credentials
@@ -40,7 +40,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
-    """The cluster of the named file, else of $KUBECONFIG, else the one that this pod is in, else of ~/.kube/config."""
+    """The cluster of the given file; else of $KUBECONFIG; else the cluster of this pod; else of ~/.kube/config."""
     if kubeconfig:
         return from_kubeconfig([Path(kubeconfig)], context)
     if paths := os.environ.get("KUBECONFIG"):
@@ -51,7 +51,7 @@ def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> C
 
 
 def from_service_account(folder: Path = SERVICE_ACCOUNT) -> Cluster:
-    """Inside a pod. The kubelet rotates the token in place."""
+    """The cluster of this pod. The kubelet rotates the token in place."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     return Cluster(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
@@ -64,13 +64,13 @@ def from_service_account(folder: Path = SERVICE_ACCOUNT) -> Cluster:
 def from_kubeconfig(
     paths: list[Path], context: str | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> Cluster:
-    """The cluster of a context (by default the current one). Where two files name the same thing, the first wins."""
+    """The cluster of a context, by default the current one. If two files define the same name, the first wins."""
     files = [_read(path) for path in paths if path.exists()]
     if not files:
         raise KubeconfigError(f"there is no kubeconfig at {', '.join(str(p) for p in paths)}")
     name = context or next((f.content.current_context for f in files if f.content.current_context), "")
     if not name:
-        raise KubeconfigError(f"{files[0].path} has no current-context: choose a context")
+        raise KubeconfigError(f"{files[0].path} has no current-context: name a context")
     _, chosen = _find(files, "contexts", name)
     cluster_file, cluster = _find(files, "clusters", chosen.cluster)
     user_file, user = _find(files, "users", chosen.user) if chosen.user else (files[0], _User())
@@ -190,7 +190,7 @@ def _tls(file: _File, cluster: _ClusterEntry) -> ssl.SSLContext:
         raise KubeconfigError(
             f"{file.path}: the certificate authority of {cluster.server} is unusable: {e}"
         ) from e
-    if cluster.insecure_skip_tls_verify:  # the user's own explicit wish
+    if cluster.insecure_skip_tls_verify:  # the user asked for it explicitly
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
@@ -232,7 +232,7 @@ def _exec_plugin(
 ) -> ExecPlugin:
     if plugin.interactive_mode == "Always":
         raise KubeconfigError(
-            f"{file.path}: credential plugin {plugin.command!r} wants a terminal, there is none"
+            f"{file.path}: credential plugin {plugin.command!r} needs a terminal (interactiveMode: Always)"
         )
     command = str(file.resolve(plugin.command)) if os.sep in plugin.command else plugin.command
     return ExecPlugin(
@@ -261,7 +261,7 @@ def _cluster_info(file: _File, cluster: _ClusterEntry) -> Mapping[str, Any]:
 
 
 def _pem(file: _File, data: str | None, name: str | None) -> str | None:
-    """A certificate or key: base64 in the kubeconfig itself, or a file that it names."""
+    """A certificate or key: base64 in the kubeconfig, or a file that the kubeconfig names."""
     try:
         if data:
             return base64.b64decode(data, validate=True).decode()

@@ -1,10 +1,11 @@
-"""Requests to a Kubernetes API as values: no I/O, so that each can be read, compared and tested.
+"""Builds requests to a Kubernetes API as values. There is no I/O, so tests can read and compare them.
 
-A `Call` is a request, what it is called in logs and metrics, and whether it may be sent a second time when
-nobody knows if the first was applied.
+A `Call` is a request, its name in logs and metrics, and whether it may be retried when it is unknown whether the first
+attempt was applied.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -15,11 +16,12 @@ from grove.runtime.client.transport import Request
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 
-class Call(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Call:
     request: Request
     verb: str
     resource: str
-    # False only for a create with a generated name: sent twice, it would make two objects.
+    # False only for a create with a generated name: sent twice, it would create two objects.
     repeatable: bool = True
 
 
@@ -54,7 +56,7 @@ def watch(
     initial_events: bool = False,
     timeout_seconds: int = 0,
 ) -> Call:
-    """`initial_events` asks the server to stream the current state first, and to say when that is done."""
+    """`initial_events` asks the server to stream the initial list first and to mark its end with a bookmark."""
     query = {**_selectors(labels, fields), "watch": "true", "allowWatchBookmarks": "true"}
     if initial_events:
         query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -81,7 +83,7 @@ def create(
 def post_subresource(
     resource: ResourceType, namespace: str | None, name: str, subresource: str, body: bytes
 ) -> Call:
-    """For subresources that are acts: `binding`, `eviction`."""
+    """For subresources that perform an action: `binding`, `eviction`."""
     return _call("create", "POST", resource, object_path(resource, namespace, name, subresource), body=body)
 
 
@@ -151,12 +153,12 @@ def delete_collection(
 
 
 def collection_path(resource: ResourceType, namespace: str | None, *, one_namespace: bool = False) -> str:
-    """Where the objects of a resource are: of one namespace, or (without one) of all."""
+    """The path of a resource in one namespace or, without one, in all namespaces."""
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
     if resource.namespaced and namespace:
         return f"{root}/namespaces/{_segment(namespace, resource)}/{resource.plural}"
     if resource.namespaced and one_namespace:
-        raise ValueError(f"{resource.kind} lives in a namespace: say which")
+        raise ValueError(f"{resource.kind} is namespaced: this request needs a namespace")
     return f"{root}/{resource.plural}"
 
 
@@ -168,7 +170,7 @@ def object_path(resource: ResourceType, namespace: str | None, name: str, subres
 def _segment(name: str, resource: ResourceType) -> str:
     # An empty name would turn "delete this one" into "delete all of them".
     if not name or name in (".", "..") or "/" in name or "%" in name or "?" in name or "#" in name:
-        raise ValueError(f"{name!r} is no name for a {resource.kind}")
+        raise ValueError(f"{name!r} is not a valid name of a {resource.kind}")
     return name
 
 

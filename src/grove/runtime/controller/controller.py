@@ -24,7 +24,7 @@ import structlog
 
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
-from grove.runtime.client.errors import Conflict, Hindrance, NamespaceGoing, Vanished
+from grove.runtime.client.errors import Conflict, ExternalError, NamespaceTerminating, Vanished
 from grove.runtime.client.objects import Origin
 from grove.runtime.controller.queue import Queue
 from grove.runtime.controller.triggers import SignalTrigger, Trigger
@@ -162,7 +162,7 @@ class Controller(Generic[K]):
 def _log_failure(error: Exception) -> None:
     """A hindrance is an expected kind of failure whose message says everything; other errors need a traceback."""
     event = "reconcile failed, requeued with backoff"
-    if _all_are(error, Hindrance):
+    if _all_are(error, ExternalError):
         log.error(event, error="; ".join(dict.fromkeys(str(e) for e in _leaves(error))))
     else:
         log.exception(event)
@@ -170,7 +170,7 @@ def _log_failure(error: Exception) -> None:
 
 def _is_conflict(error: Exception) -> bool:
     """Whether somebody else changed or deleted the object, or deletes its whole namespace."""
-    return _all_are(error, Conflict, Vanished, NamespaceGoing)
+    return _all_are(error, Conflict, Vanished, NamespaceTerminating)
 
 
 def _all_are(error: Exception, *kinds: type[Exception]) -> bool:

@@ -1,22 +1,23 @@
-"""Kubernetes events: one line for people about what happened to an object.
+"""Records Kubernetes events: one line for people about what happened to an object.
 
-`record` notes the event and returns; writing is done by `run`. What happens again is not written again but counted: the
-first occurrence is an object of its own, and the others become its `series`, written now and then. Events
-are worth less than what they tell of, so one that cannot be written is dropped and counted, and nobody fails over it.
+`record` queues an event and returns; `run` writes it. Repetitions are counted, not written again: the first occurrence
+creates an Event, and the next ones update its `series` at intervals. An event must never make the work fail that it
+reports, so an event that cannot be written is dropped and counted in a metric.
 """
 
 import asyncio
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import structlog
 
 from grove.runtime.client.client import Client
-from grove.runtime.client.errors import NamespaceGoing, NotFound, RequestError
+from grove.runtime.client.errors import NamespaceTerminating, NotFound, RequestError
 from grove.runtime.client.objects import KubeObject, ObjectKey, PartialObject, Resource, ResourceType, key_of
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.queue import Queue
@@ -26,8 +27,9 @@ log = structlog.get_logger(__name__)
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 
 
-class Reference(NamedTuple):
-    """Which object an event is about."""
+@dataclass(frozen=True)
+class EventReference:
+    """The object that an event regards."""
 
     api_version: str
     kind: str
@@ -36,13 +38,13 @@ class Reference(NamedTuple):
     uid: str
 
 
-def reference(resource: ResourceType, obj: KubeObject) -> Reference:
+def reference(resource: ResourceType, obj: KubeObject) -> EventReference:
     api_version = f"{resource.group}/{resource.version}" if resource.group else resource.version
-    return Reference(api_version, resource.kind, *key_of(obj), obj.metadata.uid or "")
+    return EventReference(api_version, resource.kind, *key_of(obj), obj.metadata.uid or "")
 
 
 class EventRecorder:
-    """`controller` names the program (`example.com/thing`), `instance` this process."""
+    """`controller` is the name of the program (`example.com/thing`), `instance` that of this process."""
 
     def __init__(
         self, client: Client, controller: str, instance: str, *, now: Callable[[], datetime]
@@ -52,40 +54,40 @@ class EventRecorder:
         self._controller = controller
         self._instance = instance[:128]
         self._now = now
-        self._series: OrderedDict[_What, _Series] = OrderedDict()  # least recently seen first
-        self._queue: Queue[_What] = Queue()
+        self._series: OrderedDict[_EventIdentity, _Series] = OrderedDict()  # least recently seen first
+        self._queue: Queue[_EventIdentity] = Queue()
         self._numbers = itertools.count(1)
 
     def record(
         self,
-        regarding: Reference,
+        regarding: EventReference,
         reason: str,
         note: str,
         *,
         action: str,
         type: Literal["Normal", "Warning"] = "Normal",  # noqa: A002 (the field's name)
     ) -> None:
-        """Never waits and never raises. `reason` is one CamelCase word, `action` what was being done."""
-        what = _What(regarding, type, reason, action, note)
+        """Never waits and never raises. `reason` is one CamelCase word, `action` the operation that was under way."""
+        what = _EventIdentity(regarding, type, reason, action, note)
         clock = asyncio.get_running_loop().time()
         self._forget_old(clock)
         series = self._series.get(what)
         if series is None:
-            if len(self._series) >= MOST_KEPT:
+            if len(self._series) >= MAX_SERIES:
                 self._metrics.events_dropped.inc()
                 return
-            series = self._series[what] = _Series(self._now())
+            series = self._series[what] = _Series(self._now(), self._now())
         series.count += 1
         series.last = self._now()
         series.seen = clock
         self._series.move_to_end(what)
         if series.name:
-            self._queue.add_after(what, SERIES_EVERY)
+            self._queue.add_after(what, SERIES_UPDATE_INTERVAL_SECONDS)
         else:
             self._queue.add(what)
 
     async def run(self) -> NoReturn:
-        """Writes what is recorded, until cancelled."""
+        """Writes recorded events until cancelled."""
         while True:
             what = await self._queue.get()
             assert what is not None  # this queue is never closed
@@ -95,11 +97,11 @@ class EventRecorder:
                 self._queue.done(what)
 
     async def flush(self) -> None:
-        """Writes at once what is not yet written; for the end of the process, after `run` was cancelled."""
+        """Writes what is still queued. Call it at the end of the process, after `run` was cancelled."""
         for what in list(self._series):
             await self._write(what)
 
-    async def _write(self, what: "_What") -> None:
+    async def _write(self, what: "_EventIdentity") -> None:
         series = self._series.get(what)
         if series is None or series.count == series.written:
             return
@@ -107,18 +109,18 @@ class EventRecorder:
         try:
             if not series.name or not await self._count(what, series):
                 await self._create(what, series)
-        except (NamespaceGoing, NotFound):
-            pass  # there is nobody left to tell
+        except (NamespaceTerminating, NotFound):
+            pass  # the object or its namespace is gone, and its events with it
         except RequestError as e:
             self._metrics.events_dropped.inc()
-            log.warning("event is dropped", regarding=str(what.regarding), reason=what.reason, error=str(e))
+            log.warning("event dropped", regarding=str(what.regarding), reason=what.reason, error=str(e))
         series.written = count
 
-    async def _create(self, what: "_What", series: "_Series") -> None:
+    async def _create(self, what: "_EventIdentity", series: "_Series") -> None:
         regarding = what.regarding
         namespace = regarding.namespace or "default"
         micros = int(series.first.timestamp() * 1_000_000)
-        # The time and a number of this process: never the name of another event, also not after a restart.
+        # The time and a counter of this process: no other event has this name, also after a restart.
         name = f"{regarding.name[:200]}.{micros:x}{next(self._numbers):x}"
         body: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
@@ -140,15 +142,15 @@ class EventRecorder:
             },
         }
         if series.count > 1:
-            body["series"] = _counted(series)
+            body["series"] = _series_field(series)
         await self._events.create(namespace, msgspec.json.encode(body))
         series.name = name
 
-    async def _count(self, what: "_What", series: "_Series") -> bool:
-        """False if the event is gone: servers keep them for an hour."""
+    async def _count(self, what: "_EventIdentity", series: "_Series") -> bool:
+        """Updates the series. Returns False if the Event is gone: servers keep events for an hour."""
         key = ObjectKey(what.regarding.namespace or "default", series.name)
         try:
-            await self._events.merge_patch(key, msgspec.json.encode({"series": _counted(series)}))
+            await self._events.merge_patch(key, msgspec.json.encode({"series": _series_field(series)}))
         except NotFound:
             return False
         return True
@@ -156,40 +158,41 @@ class EventRecorder:
     def _forget_old(self, clock: float) -> None:
         while self._series:
             what, series = next(iter(self._series.items()))
-            if clock - series.seen < SERIES_ENDS_AFTER or series.count != series.written:
+            if clock - series.seen < SERIES_ENDS_AFTER_SECONDS or series.count != series.written:
                 return
             del self._series[what]
 
 
-# The same again after this time is a new event.
-SERIES_ENDS_AFTER = 360.0
-SERIES_EVERY = 30.0
-MOST_KEPT = 5000
+# A repetition after this time is a new Event.
+SERIES_ENDS_AFTER_SECONDS = 360.0
+SERIES_UPDATE_INTERVAL_SECONDS = 30.0
+MAX_SERIES = 5000
 
 
-class _What(NamedTuple):
-    """Events that agree in all of this are one series."""
+@dataclass(frozen=True)
+class _EventIdentity:
+    """Events that agree in all of these fields form one series."""
 
-    regarding: Reference
+    regarding: EventReference
     type: str
     reason: str
     action: str
     note: str
 
 
+@dataclass
 class _Series:
-    __slots__ = ("count", "first", "last", "name", "seen", "written")
+    """`seen` is the loop time of the last occurrence, `written` the count that the server has."""
 
-    def __init__(self, first: datetime) -> None:
-        self.first = first
-        self.last = first
-        self.count = 0
-        self.written = 0
-        self.name = ""
-        self.seen = 0.0
+    first: datetime
+    last: datetime
+    count: int = 0
+    written: int = 0
+    name: str = ""
+    seen: float = 0.0
 
 
-def _counted(series: _Series) -> dict[str, Any]:
+def _series_field(series: _Series) -> dict[str, Any]:
     return {"count": series.count, "lastObservedTime": _time(series.last)}
 
 

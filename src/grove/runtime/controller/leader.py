@@ -1,8 +1,8 @@
-"""Leader election on a Lease: of many replicas, one works.
+"""Leader election on a Lease: of several replicas, one works.
 
-Time is told by watching, never by comparing clocks: somebody else's lease has expired when it did not change for its
-duration by our own clock. Our own lease counts from before its renewal was sent. When no renewal succeeded for
-`renew_within`, work is stopped, which leaves it the rest of `duration` to end before anybody else may begin.
+Clocks of different machines are never compared. A lease of somebody else has expired when it has not changed for its
+duration by our own clock. Our own lease counts from the moment before its renewal was sent. If no renewal succeeded
+within `renew_within`, the work is stopped. It then has the rest of `duration` to end before another replica may begin.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 class LeadershipLostError(Exception):
-    """The lease could not be renewed in time, or somebody else has it. Work was stopped; start the process anew."""
+    """The lease was not renewed in time, or another replica holds it. The work was stopped; restart the process."""
 
 
 class Elector:
-    """`identity` must be that of this process alone: after a restart it is somebody else.
+    """`identity` must be unique to this process: a restarted process needs another one.
 
-    Has a client of its own: a renewal must not wait in a window behind a thousand creates.
+    It has a client of its own, so that a renewal never waits behind a thousand creates of the controllers.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class Elector:
         self._duration = duration
         self._renew_within = renew_within
         self._retry_every = retry_every
-        self._known: _Lease | None = None  # the version to write on; None: read it first
+        self._known: _Lease | None = None  # the version to write on; None: read the lease first
         self._renewed = float("-inf")
         self._other_version: str | None = ""
         self._other_changed = 0.0
 
     async def lead(self, work: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
-        """Waits for the lease, then works until the work ends, then gives the lease back.
+        """Waits for the lease, runs `work` to its end, then releases the lease.
 
-        Returns without having worked if `stop` is set first; after that, heeding `stop` is up to the work. Raises
-        `LeadershipLostError` when the lease was lost, after the work was cancelled and has ended.
+        If `stop` is set before the lease is acquired, returns without working. After that the work itself must react to
+        `stop`. Raises `LeadershipLostError` if the lease was lost, after the work was cancelled and has ended.
         """
         log.info("waiting for the lease", lease=str(self._key), identity=self._identity)
         while await self._attempt() != "ours":
@@ -91,7 +91,7 @@ class Elector:
         working.result()
 
     async def _renew_while(self, working: asyncio.Future[None]) -> bool:
-        """Keeps the lease while the work lasts. Returns False when it is lost."""
+        """Renews the lease while the work runs. Returns False when the lease is lost."""
         clock = asyncio.get_running_loop().time
         while True:
             deadline = self._renewed + self._renew_within
@@ -106,15 +106,15 @@ class Elector:
                 return False
 
     async def _cancel(self, working: asyncio.Future[None]) -> None:
-        log.warning("work is stopped", lease=str(self._key), identity=self._identity)
+        log.warning("stopping the controllers", lease=str(self._key), identity=self._identity)
         working.cancel()
         left = self._renewed + self._duration - asyncio.get_running_loop().time()
         _, late = await asyncio.wait([working], timeout=max(0.0, left))
         if late:
-            log.critical("work did not stop before the lease expired", lease=str(self._key))
+            log.critical("controllers did not stop before the lease expired", lease=str(self._key))
 
     async def _attempt(self) -> "_Outcome":
-        """One attempt to take or to keep the lease."""
+        """One attempt to acquire or renew the lease."""
         started = asyncio.get_running_loop().time()
         try:
             lease = self._known or await self._read()
@@ -125,10 +125,10 @@ class Elector:
                 lease = await self._write(lease, self._identity)
             else:
                 return "theirs"
-        except (Conflict, AlreadyExists):  # somebody wrote it meanwhile: to be read again
+        except (Conflict, AlreadyExists):  # another replica wrote it first: read it again
             return "unknown"
         except RequestError as e:
-            log.warning("cannot take or keep the lease, will try again", lease=str(self._key), error=str(e))
+            log.warning("cannot acquire or renew the lease, retrying", lease=str(self._key), error=str(e))
             return "unknown"
         self._known = lease
         self._renewed = started
@@ -149,7 +149,7 @@ class Elector:
             if lease is not None and lease.spec.holder_identity == self._identity:
                 await self._write(lease, "")
         except RequestError as e:
-            log.warning("cannot give the lease back, it will expire", lease=str(self._key), error=str(e))
+            log.warning("cannot release the lease, it will expire", lease=str(self._key), error=str(e))
         self._known = None
 
     async def _read(self) -> "_Lease | None":

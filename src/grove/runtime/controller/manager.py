@@ -1,4 +1,4 @@
-"""Runs a set of controllers: fills the caches, waits to be the leader, works, and ends in good order."""
+"""Runs controllers in one process: starts the informers, waits for leadership, runs the controllers, shuts down."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class Manager:
-    """Informers are shared: one per resource and selection, however many controllers read from it."""
+    """Informers are shared: one per resource and selector, however many controllers read from it."""
 
     def __init__(
         self,
@@ -56,9 +56,10 @@ class Manager:
         title: str = "",
         required: bool = True,
     ) -> Informer[Obj]:
-        """The informer for this selection; the first call makes it, later ones may add indexes.
+        """The informer for this resource and selector. The first call creates it, later ones may add indexes.
 
-        `required`: the process is not ready without it. Say no for a kind that the cluster may not serve.
+        The process is not ready before a `required` informer has its initial list. Pass False for a kind that the
+        cluster may not serve: such an informer starts once the cluster serves it.
         """
         identity = (resource.group, resource.version, resource.plural, namespace or "", labels, fields)
         if identity not in self._informers:
@@ -77,9 +78,7 @@ class Manager:
                 self._required.append(made)
         informer, first_decode = self._informers[identity]
         if decode != first_decode:
-            raise ValueError(
-                f"there is an informer for {resource.plural} already that decodes into something else"
-            )
+            raise ValueError(f"another informer for {resource.plural} exists that decodes into another class")
         for name, function in (indexes or {}).items():
             informer.cache.add_index(name, function)
         return informer
@@ -88,13 +87,13 @@ class Manager:
         self._controllers.append(controller)
 
     def readiness(self) -> Mapping[str, bool]:
-        """For `/readyz`: which caches are filled."""
+        """For `/readyz`: which caches have their initial list."""
         return {f"cache of {i.title}": i.synced.is_set() for i in self._required}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set, and then until the items in hand are finished or `grace` seconds have passed.
+        """Runs until `stop` is set, and then until all running reconciles are done or `grace` seconds have passed.
 
-        Raises `LeadershipLostError` if the lease was lost. The workers are stopped by then; the process should end.
+        Raises `LeadershipLostError` if the lease was lost. The workers are stopped by then, and the process should end.
         """
         lost: LeadershipLostError | None = None
         async with asyncio.TaskGroup() as group:
@@ -115,11 +114,11 @@ class Manager:
             raise lost
         if self._recorder is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(FLUSH_FOR):
+                async with asyncio.timeout(FLUSH_TIMEOUT_SECONDS):
                     await self._recorder.flush()
 
     def _run_optional(self) -> list[Coroutine[Any, Any, NoReturn]]:
-        """Informers of kinds that may not be served wait until they are, which a definition of theirs announces."""
+        """An optional informer starts when its kind is served; the CustomResourceDefinition announces that."""
         waiting = [i for i, _ in self._informers.values() if i not in self._required]
         if not waiting:
             return []
@@ -142,11 +141,13 @@ class Manager:
                 defined.set()
 
         definitions.cache.subscribe(note)
-        waits = Backoff(0.5, LOOK_AGAIN_AFTER)
+        backoff = Backoff(0.5, DISCOVERY_INTERVAL_SECONDS)
         while not await self._is_served(informer):
             defined.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(waits.next() if informer.trouble else LOOK_AGAIN_AFTER):
+                async with asyncio.timeout(
+                    backoff.next() if informer.trouble else DISCOVERY_INTERVAL_SECONDS
+                ):
                     await defined.wait()
         await informer.run()
 
@@ -164,19 +165,19 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             working = [group.create_task(c.run(), name=c.name) for c in self._controllers]
             await stop.wait()
-            log.info("stopping: items in hand are finished")
+            log.info("stopping after the running reconciles")
             for controller in self._controllers:
                 controller.stop()
             _, late = await asyncio.wait(working, timeout=self._grace) if working else ((), ())
             for task in late:
-                log.warning("controller did not stop in time and is cancelled", controller=task.get_name())
+                log.warning("controller did not stop in time, cancelling it", controller=task.get_name())
                 task.cancel()
 
 
-# Kinds that no definition announces come with a new release of the server; nothing waits for this otherwise.
-LOOK_AGAIN_AFTER = 60.0
+# For kinds without a CustomResourceDefinition, which come with a new release of the server.
+DISCOVERY_INTERVAL_SECONDS = 60.0
 DEFINITIONS = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
-# How long the end of the process may wait for its last events to be written.
-FLUSH_FOR = 5.0
+# How long the shutdown may wait for the last events to be written.
+FLUSH_TIMEOUT_SECONDS = 5.0

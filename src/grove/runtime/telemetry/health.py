@@ -1,4 +1,4 @@
-"""What the kubelet and Prometheus ask: is the process alive, is it ready, what has it counted."""
+"""The HTTP server for the kubelet's probes and for Prometheus."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,8 +10,8 @@ from grove.runtime.telemetry.metrics import Metrics
 class HealthServer:
     """`/healthz`, `/readyz` and `/metrics`.
 
-    `ready` says, by name, what must be so before the process is ready; it is asked each time. The informers of a
-    manager are such a mapping (`Manager.readiness`).
+    `ready` is called for every `/readyz`. It returns named conditions; the process is ready when all are true, and the
+    answer names those that are not. `Manager.readiness` is such a function.
     """
 
     def __init__(self, metrics: Metrics, ready: Callable[[], Mapping[str, bool]]) -> None:
@@ -24,7 +24,7 @@ class HealthServer:
         self._runner = web.AppRunner(app, access_log=None)
 
     async def start(self, host: str, port: int) -> int:
-        """Returns the port: the one asked for, or for 0 the one that was free."""
+        """Returns the port; for port 0, the free one that was chosen."""
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
         bound: int = self._runner.addresses[0][1]
@@ -37,7 +37,7 @@ class HealthServer:
         return web.Response(text="ok\n")
 
     async def _readyz(self, request: web.Request) -> web.Response:
-        waiting = [name for name, is_so in self._ready().items() if not is_so]
+        waiting = [name for name, holds in self._ready().items() if not holds]
         if waiting:
             return web.Response(status=503, text="".join(f"waiting for {name}\n" for name in waiting))
         return web.Response(text="ok\n")

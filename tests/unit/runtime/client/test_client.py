@@ -13,7 +13,7 @@ from grove.runtime.client.errors import (
     Forbidden,
     Gone,
     Invalid,
-    NamespaceGoing,
+    NamespaceTerminating,
     NotFound,
     ServerError,
     TransportError,
@@ -73,7 +73,9 @@ async def test_an_object_that_is_gone_when_it_is_to_be_changed_is_told_from_a_ki
     assert type(caught.value) is NotFound
 
 
-@pytest.mark.parametrize(("cause", "error"), [("NamespaceTerminating", NamespaceGoing), ("Other", Forbidden)])
+@pytest.mark.parametrize(
+    ("cause", "error"), [("NamespaceTerminating", NamespaceTerminating), ("Other", Forbidden)]
+)
 async def test_a_namespace_that_is_going_is_told_from_a_right_that_is_missing(
     cause: str, error: type[ApiError]
 ) -> None:

@@ -27,14 +27,14 @@ def test_a_subresource_follows_the_name() -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a?b", "a%2fb"])
 def test_a_name_that_would_mean_another_path_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="no name for a Pod"):
+    with pytest.raises(ValueError, match="not a valid name of a Pod"):
         requests.delete(PODS, "ns", name, DeleteOptions())
 
 
 def test_a_namespaced_object_without_a_namespace_is_refused() -> None:
-    with pytest.raises(ValueError, match="Pod lives in a namespace"):
+    with pytest.raises(ValueError, match="Pod is namespaced"):
         requests.get(PODS, None, "a")
-    with pytest.raises(ValueError, match="Pod lives in a namespace"):
+    with pytest.raises(ValueError, match="Pod is namespaced"):
         requests.delete_collection(PODS, "", DeleteOptions())
 
 

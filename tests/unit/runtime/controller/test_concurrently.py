@@ -16,7 +16,7 @@ async def test_one_failure_stops_no_other_and_is_reported_with_its_item() -> Non
             raise ValueError("three")
         return item * 10
 
-    outcomes = await for_each(range(6), act, at_once=2)
+    outcomes = await for_each(range(6), act, concurrency=2)
     assert [o.item for o in outcomes] == [0, 1, 2, 3, 4, 5]
     assert [o.result for o in outcomes] == [0, 10, 20, None, 40, 50]
     assert [str(o.error) for o in outcomes if o.error] == ["three"]
@@ -35,7 +35,7 @@ async def test_no_more_than_the_bound_are_in_work_and_all_of_them_are_used() -> 
         await asyncio.sleep(1)
         in_work -= 1
 
-    raise_failures(await for_each(range(100), act, at_once=7), "all")
+    raise_failures(await for_each(range(100), act, concurrency=7), "all")
     assert most == 7
 
 
@@ -53,7 +53,7 @@ async def test_a_cancellation_stops_all() -> None:
         begun.append(item)
         await asyncio.sleep(10)
 
-    task = asyncio.create_task(for_each(range(100), act, at_once=3))
+    task = asyncio.create_task(for_each(range(100), act, concurrency=3))
     await asyncio.sleep(1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -76,7 +76,7 @@ async def test_a_cancellation_is_over_when_all_have_ended(first_takes: int) -> N
             under_way.discard(item)
 
     before = asyncio.all_tasks()
-    task = asyncio.create_task(for_each(range(4), act, at_once=4))
+    task = asyncio.create_task(for_each(range(4), act, concurrency=4))
     await asyncio.sleep(5)
     assert {1, 2, 3} <= under_way
     task.cancel()
@@ -86,7 +86,7 @@ async def test_a_cancellation_is_over_when_all_have_ended(first_takes: int) -> N
     assert asyncio.all_tasks() == before
 
 
-async def test_what_stops_everything_stops_the_batch_and_leaves_nothing_running() -> None:
+async def test_an_error_that_is_not_of_one_item_ends_all_and_leaves_nothing_running() -> None:
     class Stop(BaseException):
         pass
 
@@ -96,6 +96,7 @@ async def test_what_stops_everything_stops_the_batch_and_leaves_nothing_running(
             raise Stop
 
     before = asyncio.all_tasks()
-    with pytest.raises(Stop):
+    with pytest.raises(BaseExceptionGroup) as caught:
         await for_each([1, 20, 30], act)
+    assert caught.value.subgroup(Stop) is not None
     assert asyncio.all_tasks() == before

@@ -13,7 +13,7 @@ from grove.runtime.client.errors import (
     ApiError,
     Conflict,
     Forbidden,
-    NamespaceGoing,
+    NamespaceTerminating,
     NotFound,
     Status,
     TransportError,
@@ -179,7 +179,7 @@ async def test_a_conflict_is_tried_again_without_alarm() -> None:
     assert not [e for e in logs if e["log_level"] == "error"]
 
 
-@pytest.mark.parametrize("gone", [Vanished(Status(code=404)), NamespaceGoing(Status(code=403))])
+@pytest.mark.parametrize("gone", [Vanished(Status(code=404)), NamespaceTerminating(Status(code=403))])
 async def test_what_went_away_meanwhile_is_looked_at_again_without_alarm(gone: ApiError) -> None:
     reconcile = Recorder(gone, ExceptionGroup("many", [gone]))
     with capture_logs() as logs:

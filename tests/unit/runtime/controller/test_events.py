@@ -1,6 +1,7 @@
 """Kubernetes events: written beside the work, never in its way."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,12 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from grove.runtime.client.transport import Request, Response
-from grove.runtime.controller.events import EventRecorder, Reference, reference
+from grove.runtime.controller.events import EventRecorder, EventReference, reference
 from tests.unit.runtime.scripted import PODS, Pod, Script, client, ok, refusal, until
 
 pytestmark = pytest.mark.looptime
 
-POD = Reference("v1", "Pod", "default", "a", "uid-a")
+POD = EventReference("v1", "Pod", "default", "a", "uid-a")
 
 
 class EventServer(Script):
@@ -60,7 +61,7 @@ async def recording(server: EventServer) -> AsyncIterator[EventRecorder]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def say(recorder: EventRecorder, note: str = "no node fits", regarding: Reference = POD) -> None:
+def say(recorder: EventRecorder, note: str = "no node fits", regarding: EventReference = POD) -> None:
     recorder.record(regarding, "Unschedulable", note, action="Scheduling", type="Warning")
 
 
@@ -104,7 +105,7 @@ async def test_something_else_is_another_event() -> None:
     async with recording(server) as recorder:
         say(recorder, "no node fits")
         say(recorder, "no quota left")
-        say(recorder, regarding=POD._replace(uid="uid-of-its-successor"))
+        say(recorder, regarding=dataclasses.replace(POD, uid="uid-of-its-successor"))
         await until(lambda: len(server.events) == 3)
 
 
@@ -172,7 +173,7 @@ async def test_the_last_events_are_written_when_the_process_ends() -> None:
 async def test_an_event_about_a_cluster_scoped_object_lives_in_the_default_namespace() -> None:
     server = EventServer()
     async with recording(server) as recorder:
-        say(recorder, regarding=Reference("v1", "Node", "", "n1", "u"))
+        say(recorder, regarding=EventReference("v1", "Node", "", "n1", "u"))
         await until(lambda: bool(server.events))
     (written,) = server.events.values()
     assert written["metadata"]["namespace"] == "default"

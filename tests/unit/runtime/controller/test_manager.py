@@ -144,7 +144,7 @@ def test_controllers_share_one_informer_and_each_adds_the_indexes_it_needs() -> 
     assert manager.informer(PODS, decode, labels="a=b") is not first
     with pytest.raises(ValueError, match="another index"):
         manager.informer(PODS, decode, indexes={"name": lambda o: []})
-    with pytest.raises(ValueError, match="decodes into something else"):
+    with pytest.raises(ValueError, match="decodes into another class"):
         manager.informer(PODS, lambda body: decode(body))
 
 
