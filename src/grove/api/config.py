@@ -1,7 +1,7 @@
-"""OperatorConfiguration: the file that the operator is started with.
+"""OperatorConfiguration: the operator's configuration file.
 
-Unlike objects in the cluster, a field that is not known here is an error: it would otherwise be a setting that silently
-does nothing. Fields of the reference's file that have no meaning in this operator are accepted, and say so.
+Unlike in objects of the cluster, an unknown field is an error: it would be a setting that silently does nothing. Fields
+of the reference's file that this operator does not use are accepted; their descriptions say so.
 """
 
 from typing import Annotated, Literal
@@ -17,79 +17,89 @@ from grove.api.serialization.model import About, Model, default
 DEFAULT_SCHEDULER = "default-scheduler"
 
 BUILT_IN_SCHEDULERS = (DEFAULT_SCHEDULER, "kai-scheduler", "koord-scheduler", "volcano", "yunikorn")
-"""The profiles that are enabled when the file names none."""
+"""The profiles that are enabled if the file lists none."""
 
 _OTHER_NAMES = {"": DEFAULT_SCHEDULER, "grove-scheduler": "kai-scheduler"}
 
 
 class ClientConnection(Model):
-    qps: Annotated[float, About("Not used: the client follows what the API server can take.")] = default(0.0)
+    qps: Annotated[float, About("Not used: the client adapts to the API server.")] = default(0.0)
     burst: Annotated[int, About("Not used: see qps.", at_least=0)] = default(0)
-    content_type: Annotated[str, About("Not used: the client speaks JSON.")] = default("")
-    accept_content_types: Annotated[str, About("Not used: the client speaks JSON.")] = default("")
+    content_type: Annotated[str, About("Not used: the client uses JSON.")] = default("")
+    accept_content_types: Annotated[str, About("Not used: the client uses JSON.")] = default("")
 
 
 class LeaderElection(Model):
-    enabled: Annotated[bool, About("Whether several operators may run, of which one works.")] = default(False)
-    lease_duration: Annotated[Duration, About("How long others wait for a leader that went silent.")] = (
-        default(Duration("15s"))
-    )
-    renew_deadline: Annotated[Duration, About("How long a leader tries to renew before it stops.")] = default(
-        Duration("10s")
-    )
-    retry_period: Annotated[Duration, About("How often an operator tries to become or stay leader.")] = (
+    enabled: Annotated[
+        bool, About("Whether the replicas of the operator elect one leader, and only the leader works.")
+    ] = default(False)
+    lease_duration: Annotated[
+        Duration, About("How long the other replicas wait for a leader that stopped renewing its Lease.")
+    ] = default(Duration("15s"))
+    renew_deadline: Annotated[
+        Duration, About("How long a leader tries to renew its Lease before it exits.")
+    ] = default(Duration("10s"))
+    retry_period: Annotated[Duration, About("How often a replica tries to acquire or renew the Lease.")] = (
         default(Duration("2s"))
     )
-    resource_lock: Annotated[Literal["leases"], About("What the lock is kept in.")] = default("leases")
+    resource_lock: Annotated[Literal["leases"], About("The kind of the lock.")] = default("leases")
     resource_name: Annotated[str, About("The name of the Lease.", min_length=1)] = default(
         "grove-operator-leader-election"
     )
     resource_namespace: Annotated[
-        str, About("The namespace of the Lease; by default the operator's own.")
+        str, About("The namespace of the Lease. Default: the namespace of the operator.")
     ] = default("")
 
 
 class WebhookServerConfig(Model):
-    bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
+    bind_address: Annotated[str, About("The address to listen on. Default: all addresses.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2750)
-    server_cert_dir: Annotated[str, About("Where the certificate is mounted.")] = default(
+    server_cert_dir: Annotated[str, About("The folder of the certificate.")] = default(
         "/etc/grove-operator/webhook-certs"
     )
-    secret_name: Annotated[str, About("The Secret that holds the certificate.")] = default(
+    secret_name: Annotated[str, About("The Secret of the certificate.")] = default(
         "grove-webhook-server-cert"
     )
     cert_provision_mode: Annotated[
-        Literal["auto", "manual"], About("Whether the operator makes the certificate or somebody else does.")
+        Literal["auto", "manual"], About("Whether the operator issues the certificate.")
     ] = default("auto")
 
 
 class HealthServerConfig(Model):
-    enable: Annotated[bool, About("Whether /healthz and /readyz are served.")] = default(True)
-    bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
+    enable: Annotated[bool, About("Whether the operator serves /healthz, /readyz and /metrics.")] = default(
+        True
+    )
+    bind_address: Annotated[str, About("The address to listen on. Default: all addresses.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2751)
 
 
 class MetricsServerConfig(Model):
-    bind_address: Annotated[str, About("The address to listen on; empty means all.")] = default("")
+    bind_address: Annotated[str, About("The address to listen on. Default: all addresses.")] = default("")
     port: Annotated[int, About("The port to listen on.", at_least=0)] = default(2752)
 
 
 class Servers(Model):
-    webhooks: Annotated[WebhookServerConfig, About("The admission webhooks.")] = default(
-        WebhookServerConfig()
+    webhooks: Annotated[WebhookServerConfig, About("Not used yet: Grove has no admission webhooks.")] = (
+        default(WebhookServerConfig())
     )
-    health_probes: Annotated[HealthServerConfig, About("The health probes.")] = default(HealthServerConfig())
-    metrics: Annotated[MetricsServerConfig, About("Prometheus metrics.")] = default(MetricsServerConfig())
+    health_probes: Annotated[HealthServerConfig, About("The server of health probes and metrics.")] = default(
+        HealthServerConfig()
+    )
+    metrics: Annotated[
+        MetricsServerConfig, About("Not used: the server of the health probes serves /metrics too.")
+    ] = default(MetricsServerConfig())
 
 
 class Debugging(Model):
-    enable_profiling: Annotated[bool, About("Whether profiles are served.")] = default(False)
+    enable_profiling: Annotated[bool, About("Whether to serve profiles.")] = default(False)
     pprof_bind_host: Annotated[str, About("The address for profiles.")] = default("127.0.0.1")
     pprof_bind_port: Annotated[int, About("The port for profiles.", at_least=0)] = default(2753)
 
 
 class ControllerSettings(Model):
-    concurrent_syncs: Annotated[int, About("How many objects are worked on at a time.", above=0)]
+    concurrent_syncs: Annotated[
+        int, About("How many objects the controller reconciles at the same time.", above=0)
+    ]
 
 
 def _syncs(count: int) -> ControllerSettings:
@@ -106,24 +116,26 @@ class Controllers(Model):
 
 
 class Authorizer(Model):
-    enabled: Annotated[bool, About("Whether only Grove may change what it made.")] = default(False)
+    enabled: Annotated[bool, About("Whether only Grove may change the objects that it creates.")] = default(
+        False
+    )
     exempt_service_account_user_names: Annotated[
-        list[str], About("Users that may change it too, as in system:serviceaccount:NAMESPACE:NAME.")
+        list[str], About("Users that may change them too, as in system:serviceaccount:NAMESPACE:NAME.")
     ] = []
     reconciler_service_account_user_name: Annotated[
-        str | None, About("Not used: the operator knows who it is.")
+        str | None, About("Not used: the operator knows its own account.")
     ] = None
 
 
 class TopologyAwareScheduling(Model):
     enabled: Annotated[
-        bool, About("Whether topology constraints are honoured; otherwise they are refused.")
+        bool, About("Whether sets may have topology constraints. If not, sets that have some are invalid.")
     ] = default(False)
 
 
 class Network(Model):
     auto_mnnvl_enabled: Annotated[
-        bool, About("Whether NVLink domains are made for sets that ask for them.")
+        bool, About("Whether Grove creates ComputeDomains (NVLink) for sets that ask for them.")
     ] = msgspec.field(name="autoMNNVLEnabled", default_factory=lambda: False)
 
 
@@ -132,13 +144,13 @@ class SchedulerProfile(Model):
     separate: Annotated[
         bool,
         About(
-            "Whether its backend runs as its own deployment, `grove backend --only`, and not in the operator."
+            "Whether its backend runs as a deployment of its own (`grove backend --only NAME`), not in the operator."
         ),
     ] = default(False)
     config: Annotated[
         Raw | None,
         About(
-            "Settings of the backend; which ones, says the backend's page.",
+            "Settings of the backend. The documentation of each backend lists them.",
             schema={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         ),
     ] = None
@@ -147,15 +159,15 @@ class SchedulerProfile(Model):
 class Schedulers(Model):
     profiles: Annotated[
         list[SchedulerProfile],
-        About("The schedulers that sets may use; none listed means all built-in ones.", key="name"),
+        About("The schedulers that sets may use. Default: all built-in ones.", key="name"),
     ] = []
-    default_profile_name: Annotated[str, About("The scheduler of sets that name none.")] = default(
-        DEFAULT_SCHEDULER
+    default_profile_name: Annotated[str, About("The scheduler of sets whose pods have no schedulerName.")] = (
+        default(DEFAULT_SCHEDULER)
     )
 
     @property
     def enabled(self) -> tuple[str, ...]:
-        """The names that are enabled; the plain kube-scheduler always is."""
+        """The names of the enabled profiles; default-scheduler is always among them."""
         named = tuple(p.name for p in self.profiles)
         if not named:
             return BUILT_IN_SCHEDULERS
@@ -175,27 +187,33 @@ class Schedulers(Model):
 
 
 class OperatorConfiguration(Model):
-    """How the operator runs."""
+    """The configuration of the operator."""
 
     api_version: Literal["operator.config.grove.io/v1alpha1"] = default(OPERATOR_CONFIG_V1ALPHA1)
     kind: Literal["OperatorConfiguration"] = default("OperatorConfiguration")
     runtime_client_connection: Annotated[
-        ClientConnection, About("Kept for the reference's files; has no effect.")
+        ClientConnection, About("Not used; accepted because the reference's files have it.")
     ] = default(ClientConnection())
-    leader_election: Annotated[LeaderElection, About("How several operators agree on one.")] = default(
-        LeaderElection()
+    leader_election: Annotated[
+        LeaderElection, About("Leader election among the replicas of the operator.")
+    ] = default(LeaderElection())
+    server: Annotated[Servers, About("The servers of the operator.")] = default(Servers())
+    debugging: Annotated[Debugging | None, About("Not used: the operator serves no profiles.")] = None
+    controllers: Annotated[Controllers, About("The concurrency of each controller.")] = default(Controllers())
+    log_level: Annotated[Literal["debug", "info", "error"], About("The lowest level that is logged.")] = (
+        default("info")
     )
-    server: Annotated[Servers, About("What the operator serves.")] = default(Servers())
-    debugging: Annotated[Debugging | None, About("Profiles of the running operator.")] = None
-    controllers: Annotated[Controllers, About("How much is done at a time.")] = default(Controllers())
-    log_level: Annotated[Literal["debug", "info", "error"], About("How much is logged.")] = default("info")
-    log_format: Annotated[Literal["json", "text"], About("For machines or for people.")] = default("json")
-    authorizer: Annotated[Authorizer, About("Protection of what Grove made.")] = default(Authorizer())
+    log_format: Annotated[Literal["json", "text"], About("JSON for machines, text for people.")] = default(
+        "json"
+    )
+    authorizer: Annotated[Authorizer, About("Not used yet: it needs the admission webhooks.")] = default(
+        Authorizer()
+    )
     topology_aware_scheduling: Annotated[TopologyAwareScheduling, About("Topology constraints.")] = default(
         TopologyAwareScheduling()
     )
     network: Annotated[Network, About("NVLink domains.")] = default(Network())
-    scheduler: Annotated[Schedulers, About("Which schedulers there are.")] = default(Schedulers())
+    scheduler: Annotated[Schedulers, About("The schedulers that sets may use.")] = default(Schedulers())
 
     @classmethod
     def from_yaml(cls, text: str) -> "OperatorConfiguration":

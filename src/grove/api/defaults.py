@@ -1,7 +1,4 @@
-"""What a PodCliqueSet means where it is silent.
-
-Pure functions: the same for the webhook, the operator and `grove render`.
-"""
+"""Defaults of a PodCliqueSet. The operator and the offline commands apply the same ones."""
 
 import msgspec
 from msgspec import Raw
@@ -16,9 +13,9 @@ POD_DEFAULTS = {"restartPolicy": Raw(b'"Always"'), "terminationGracePeriodSecond
 
 
 def with_defaults(pcs: PodCliqueSet) -> PodCliqueSet:
-    """The same set with every default filled in; the given one is not changed.
+    """A copy of the set with every default filled in.
 
-    `replicas: 0` of a clique counts as absent and means 1. A minimum that is not given is all replicas.
+    A clique with `replicas: 0` gets 1, as if the field were absent. Its `minAvailable` defaults to its replicas.
     """
     template = pcs.spec.template
     template = replace(
@@ -58,10 +55,10 @@ def _autoscaling(config: AutoScalingConfig | None, replicas: int) -> AutoScaling
 
 
 def _pod_spec(pod_spec: Raw) -> Raw:
-    """Appends what is missing; what the user wrote keeps its bytes and its order."""
+    """Appends the missing fields. What the user wrote keeps its bytes and its order."""
     try:
         given = msgspec.json.decode(pod_spec, type=dict[str, Raw])
     except msgspec.ValidationError:
-        return pod_spec  # not an object: validation says so
+        return pod_spec  # not an object: validation reports it
     missing = {k: v for k, v in POD_DEFAULTS.items() if bytes(given.get(k, b"null")) in (b"null", b'""')}
     return Raw(msgspec.json.encode(given | missing)) if missing else pod_spec

@@ -1,4 +1,4 @@
-"""Events seen in part (`events.k8s.io/v1`): who said what about which object, and when last."""
+"""The few fields of Events (`events.k8s.io/v1`) that Grove reads."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ class EventSource(PartialView):
 
 
 class Event(PartialView):
-    """Events of the older core/v1 are served in this form too, with what is only theirs in `deprecated` fields."""
+    """The API server serves events written through core/v1 in this form too; their own fields are `deprecated*`."""
 
     metadata: PodMetadata
     regarding: Regarding = msgspec.field(default_factory=Regarding)
@@ -34,13 +34,13 @@ class Event(PartialView):
     deprecated_last_timestamp: str | None = None
 
     @property
-    def said_by(self) -> str:
+    def reporter(self) -> str:
         return self.reporting_controller or (
             self.deprecated_source.component if self.deprecated_source else ""
         )
 
     @property
     def last_seen(self) -> str:
-        """In a form that sorts by time among events."""
+        """RFC 3339 text, which sorts by time."""
         latest = self.series.last_observed_time if self.series else ""
         return latest or self.deprecated_last_timestamp or self.event_time or ""

@@ -1,4 +1,4 @@
-"""Keys and values that Grove writes on objects: labels, annotations, gates, finalizers, environment variables."""
+"""Labels, annotations, scheduling gates, finalizers and environment variables that Grove reads or writes."""
 
 # Labels
 NAME = "app.kubernetes.io/name"
@@ -15,13 +15,14 @@ POD_INDEX = "grove.io/podclique-pod-index"
 POD_TEMPLATE_HASH = "grove.io/pod-template-hash"
 SCHEDULER_NAME = "grove.io/scheduler-name"
 
-# Say where in its set a PodClique stands. That one is missing says something too, so nobody else may add it.
+# The position of a PodClique in its set. A missing one has a meaning too (the clique is in no scaling group), so a
+# user's labels must not contain them.
 PLACE = (SCALING_GROUP, SCALING_GROUP_REPLICA_INDEX, BASE_POD_GANG)
 
-# On pods that a scheduler makes to keep a place for those of a gang: the gang. They are not Grove's.
+# On placeholder pods, which a scheduler creates to reserve room for a gang: the name of that gang.
 STAND_IN_FOR = "grove.io/stand-in-for"
 
-# Names the backend: a label on PodGangs, and on a PodCliqueSet an annotation that overrides the selection.
+# The backend: a label on PodGangs; on a PodCliqueSet an annotation that overrides the choice by schedulerName.
 SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 
 # A label on ComputeDomains, and an annotation on sets, groups and cliques.
@@ -29,17 +30,17 @@ MNNVL_GROUP = "grove.io/mnnvl-group"
 MNNVL_NONE = "none"
 
 # Annotations
-DISABLE_PROTECTION = "grove.io/disable-managed-resource-protection"
-RECONCILE_TRIGGER = "grove.io/reconcile-trigger"
 TOPOLOGY_NAME = "grove.io/topology-name"
 
-# Annotations of PodGangs, for their backends: the scheduler's own topology object where it has another name, the queue
-# that the set or its cliques ask for, and what the minimum of pods requests, as JSON.
+# Annotations of PodGangs, for their backends: the scheduler's topology object if it has another name than the
+# ClusterTopologyBinding, the queue of the set or of its cliques, and the resource requests of the minimum of pods, as
+# JSON.
 SCHEDULER_TOPOLOGY = "grove.io/scheduler-topology"
 QUEUE = "grove.io/queue"
 MIN_RESOURCES = "grove.io/min-resources"
 
-# On a PodCliqueSet: what happens when the cluster can promise less than its gangs ask for.
+# On a PodCliqueSet: whether gangs are refused (strict) or scheduled with a weaker guarantee (best-effort) if the
+# cluster cannot promise everything that they ask for.
 GANG_GUARANTEE = "grove.io/gang-guarantee"
 GUARANTEE_STRICT = "strict"
 GUARANTEE_BEST_EFFORT = "best-effort"
@@ -50,7 +51,7 @@ MANAGER = "grove-operator"
 
 
 class ComponentLabel:
-    """Values of the component label: what an object is for."""
+    """Values of the label `app.kubernetes.io/component`."""
 
     CLIQUE = "pcs-podclique"
     GROUP_CLIQUE = "pcsg-podclique"
@@ -64,7 +65,6 @@ class ComponentLabel:
     HPA = "pcs-hpa"
     RESOURCE_CLAIM = "resource-claim"
     COMPUTE_DOMAIN = "pcs-computedomain"
-    WEBHOOK = "webhook"
 
 
 class Gate:
@@ -76,7 +76,7 @@ class Gate:
     VOLCANO = "scheduling.volcano.sh/grove-podgang"
     YUNIKORN = "yunikorn.apache.org/grove-podgang"
     REFERENCE = "grove.io/podgang-pending-creation"
-    """The one gate of the Go reference; found on pods that it made."""
+    """The only gate of the Go reference, on pods that it created."""
 
 
 class Finalizer:
@@ -87,7 +87,7 @@ class Finalizer:
 
 
 class Env:
-    """Environment variables of every container in a pod that Grove makes."""
+    """Environment variables of every container in a pod of a PodClique."""
 
     SET_NAME = "GROVE_PCS_NAME"
     SET_INDEX = "GROVE_PCS_INDEX"
@@ -100,10 +100,10 @@ class Env:
 
 
 def of_set(pcs: str) -> dict[str, str]:
-    """The labels of every object that belongs to a set."""
+    """The labels that every object of a set has."""
     return {MANAGED_BY: MANAGER, PART_OF: pcs}
 
 
 def selector(labels: dict[str, str]) -> str:
-    """A label selector as autoscalers read it, keys in order."""
+    """A label selector as text, with sorted keys."""
     return ",".join(f"{k}={v}" for k, v in sorted(labels.items()))

@@ -1,4 +1,4 @@
-"""What all kinds share: object metadata, owner references, conditions, recorded errors."""
+"""What all kinds share: metadata, owner references, conditions, recorded errors, and the base class `Resource`."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -40,7 +40,7 @@ class ObjectMeta(Model):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of `kubectl get`; `wide` ones only show with `-o wide`."""
+    """A column of `kubectl get`; `wide` columns appear only with `-o wide`."""
 
     name: str
     type: str
@@ -53,7 +53,7 @@ AGE = Column("Age", "date", ".metadata.creationTimestamp")
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the scale subresource finds what it shows."""
+    """The fields behind the scale subresource, as JSON paths."""
 
     selector_path: str
     spec_replicas_path: str = ".spec.replicas"
@@ -62,7 +62,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class ResourceDefinition:
-    """Where a kind lives in the API, and how kubectl shows it."""
+    """The API group, version and names of a kind, its subresources, and its columns in kubectl."""
 
     group: str
     version: str
@@ -83,12 +83,12 @@ class ResourceDefinition:
 
     @property
     def spellings(self) -> set[str]:
-        """How users name the kind, in lower case."""
+        """The names that users may give for the kind, in lower case."""
         return {self.kind.lower(), self.plural, self.crd_name, *self.short_names}
 
 
 class Resource(Model):
-    """A kind with its own endpoint. Subclasses add `apiVersion`, `kind`, `spec` and `status`."""
+    """Base class of the kinds. Subclasses narrow `apiVersion` and `kind`, and add `spec` and `status`."""
 
     resource: ClassVar[ResourceDefinition]
     api_version: str
@@ -122,29 +122,30 @@ class Condition(Model):
     type: Annotated[
         str,
         About(
-            "What the condition is about.",
+            "The type of the condition.",
             max_length=316,
             pattern=f"^({DNS_SUBDOMAIN}/)?({QUALIFIED_NAME})$",
         ),
     ]
-    status: Annotated[ConditionStatus, About("Whether it holds.")]
+    status: Annotated[ConditionStatus, About("Whether the condition holds.")]
     reason: Annotated[
         str,
         About(
-            "One word for scripts: why the condition has this status.",
+            "Why the condition has this status, in one word for scripts.",
             min_length=1,
             max_length=1024,
             pattern=f"^{CONDITION_REASON}$",
         ),
     ]
-    message: Annotated[str, About("A sentence for people.", max_length=32768)]
+    message: Annotated[str, About("Why the condition has this status, for people.", max_length=32768)]
     last_transition_time: Annotated[Time, About("When the status last changed.")]
     observed_generation: Annotated[
-        Int64 | None, About("The generation of the object that this was said about.", schema={"minimum": 0})
+        Int64 | None,
+        About("The generation of the object that this condition was computed from.", schema={"minimum": 0}),
     ] = None
 
 
 class LastError(Model):
-    code: Annotated[str, About("What kind of error, for scripts.")]
-    description: Annotated[str, About("What happened, to which object.")]
-    observed_at: Annotated[Time, About("When it happened last.")]
+    code: Annotated[str, About("The kind of error, for scripts.")]
+    description: Annotated[str, About("What failed, and for which object.")]
+    observed_at: Annotated[Time, About("When the error last occurred.")]

@@ -1,4 +1,4 @@
-"""The names of everything that Grove makes.
+"""The names of all objects that Grove creates.
 
 `i` counts the replicas of a set, `j` those of a scaling group, `p` the pods of a clique; all start at 0.
 
@@ -11,7 +11,7 @@
 """
 
 MAX_COMBINED_LENGTH = 45
-"""Of the set's and clique's names together (and the group's): leaves room for indices in a 63 character name."""
+"""The longest set name + clique name (+ group name): leaves room for the indices within 63 characters."""
 
 
 def clique(pcs: str, i: int, name: str) -> str:
@@ -24,7 +24,7 @@ def scaling_group(pcs: str, i: int, name: str) -> str:
 
 
 def scaling_group_replica(group: str, j: int) -> str:
-    """One copy of a scaling group, in a PodGang's topology constraints. `group` is the object's full name."""
+    """Names a copy of a scaling group in a PodGang's topology constraints. `group` is the PodCliqueScalingGroup."""
     return f"{group}-{j}"
 
 
@@ -37,7 +37,7 @@ def base_gang(pcs: str, i: int) -> str:
 
 
 def scaled_gang(group: str, j: int, min_available: int) -> str:
-    """The gang of a scaling-group copy beyond minAvailable; counts from 0 again."""
+    """The gang of a copy beyond minAvailable. Its index counts from 0 again. Raises ValueError for other copies."""
     if j < min_available:
         raise ValueError(f"copy {j} of {group} belongs to the base gang: minAvailable is {min_available}")
     return f"{group}-{j - min_available}"
@@ -56,7 +56,7 @@ def service_address(pcs: str, i: int, namespace: str) -> str:
 
 
 def hostname(clique_name: str, p: int | str) -> str:
-    """`p` may be a text that stands for the index, for names that are filled in later; below as well."""
+    """`p` may also be a placeholder for an index that is not known yet."""
     return f"{clique_name}-{p}"
 
 
@@ -65,7 +65,7 @@ def pod_generate_name(clique_name: str) -> str:
 
 
 def service_account(pcs: str) -> str:
-    """For the container that holds back pods until those before them are ready."""
+    """The account with which the init container of ordered starts reads the pods that it waits for."""
     return pcs
 
 
@@ -74,7 +74,7 @@ def role(pcs: str) -> str:
 
 
 def role_label(pcs: str) -> str:
-    """A role's name as a label value, where colons are not allowed."""
+    """The role's name as a label value, which must not contain colons."""
     return role(pcs).replace(":", "-")
 
 
@@ -96,5 +96,5 @@ def compute_domain(pcs: str, i: int, group: str) -> str:
 
 
 def kai_pod_group(gang: str, uid: str) -> str:
-    """KAI finds PodGroups by name alone, whatever their namespace: the uid keeps them apart."""
+    """KAI looks PodGroups up by name, ignoring the namespace: the UID keeps names unique in the cluster."""
     return f"pg-{gang}-{uid}"

@@ -1,15 +1,14 @@
-"""Pods seen in part: the few fields that Grove reads, decoded in one pass.
+"""The few fields of Pods that Grove reads.
 
-A pod has hundreds of fields and there are thousands of pods. These structs hold what the operator looks at; msgspec
-skips the rest without building it. They are read and never written back, and cannot form cycles, so the garbage
-collector need not visit them.
+A pod has hundreds of fields, and a cluster has thousands of pods: msgspec skips every field that is not listed here.
+Views are for reading only: writing one back would drop the other fields.
 """
 
 import msgspec
 
 
 class PartialView(msgspec.Struct, kw_only=True, rename="camel", gc=False):
-    pass
+    """Base class of views. They cannot form reference cycles, so the garbage collector need not track them."""
 
 
 class PodOwner(PartialView):
@@ -73,7 +72,7 @@ class Terminated(PartialView):
 
 
 class ContainerState(PartialView):
-    """A container that is neither waiting nor terminated runs."""
+    """A container that is neither waiting nor terminated is running."""
 
     waiting: Waiting | None = None
     terminated: Terminated | None = None

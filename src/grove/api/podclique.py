@@ -1,4 +1,4 @@
-"""PodClique: pods of one role that start, scale and count together."""
+"""PodClique: pods of one role, created from one template and scaled together."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -21,8 +21,8 @@ _CONTAINERS = {
     },
 }
 
-# A core/v1 PodSpec, kept as the bytes that the user wrote. The API server checks it when it becomes a pod; its schema
-# changes with every Kubernetes release and is not repeated here.
+# A core/v1 PodSpec, kept as the bytes that the user wrote. The API server validates it when Grove creates a pod. Its
+# schema changes with every Kubernetes release, so the CRD does not repeat it.
 PodSpec = Annotated[
     Raw,
     About(
@@ -38,13 +38,14 @@ PodSpec = Annotated[
 
 class AutoScalingConfig(Model):
     min_replicas: Annotated[
-        Int32 | None, About("The fewest replicas; by default the replicas of the owner.")
+        Int32 | None,
+        About("The lower limit of replicas. Default: the replicas of the clique or scaling group."),
     ] = None
-    max_replicas: Annotated[Int32, About("The most replicas.")]
+    max_replicas: Annotated[Int32, About("The upper limit of replicas.")]
     metrics: Annotated[
         list[Raw],
         About(
-            "autoscaling/v2 metrics, passed on to the HorizontalPodAutoscaler; none means 80 % CPU.",
+            "autoscaling/v2 metrics for the HorizontalPodAutoscaler. Default: 80 % CPU.",
             atomic=True,
             schema={"items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
         ),
@@ -57,15 +58,15 @@ class PodCliqueSpec(Model):
     replicas: Annotated[
         Int32,
         About(
-            "How many pods. In a PodCliqueSet: how many to start with; later the PodClique is scaled.",
+            "The number of pods. In a PodCliqueSet: the initial number; to change it later, scale the PodClique.",
             above=0,
         ),
     ]
     min_available: Annotated[
         Int32 | None,
         About(
-            "How many pods must be placed together, and below how many the gang counts as broken; by default all "
-            "that a PodClique is made with.",
+            "How many of the pods must be placed together. With fewer ready pods, MinAvailableBreached is True. "
+            "Default: the replicas that the PodClique is created with.",
             above=0,
             immutable=True,
         ),
@@ -73,60 +74,62 @@ class PodCliqueSpec(Model):
     starts_after: Annotated[
         list[str],
         About(
-            "Cliques whose pods must be ready before these start. Names of cliques in a PodCliqueSet, names of "
-            "PodClique objects in a PodClique.",
+            "The cliques whose pods must be ready before these pods start: in a PodCliqueSet names of cliques, in a "
+            "PodClique names of PodCliques. Needs the image grove-initc, which Grove does not build yet.",
             immutable=True,
         ),
     ] = []
     auto_scaling_config: Annotated[
-        AutoScalingConfig | None, About("Scales this clique on its own; not for members of a scaling group.")
+        AutoScalingConfig | None,
+        About("Autoscaling of this clique alone. Not allowed for members of a scaling group."),
     ] = None
 
 
 class PodUpdate(Model):
     current: Annotated[str, About("The pod that is being replaced.")]
-    completed: Annotated[list[str], About("The pods that were replaced.")] = []
+    completed: Annotated[list[str], About("The pods that have been replaced.")] = []
 
 
 class PodCliqueUpdateProgress(Model):
     update_started_at: Annotated[Time | None, About("When the update began.")] = None
-    update_ended_at: Annotated[Time | None, About("When it was complete.")] = None
+    update_ended_at: Annotated[Time | None, About("When the update ended.")] = None
     pod_clique_set_generation_hash: Annotated[
-        str, About("The generation hash of the set that is rolled out.")
+        str, About("The generation hash of the set that is being rolled out.")
     ]
-    pod_template_hash: Annotated[str, About("The pod template hash that is rolled out.")]
+    pod_template_hash: Annotated[str, About("The pod template hash that is being rolled out.")]
     ready_pods_selected_to_update: Annotated[
-        PodUpdate | None, About("Which ready pods were chosen for replacement.")
+        PodUpdate | None, About("The ready pods that are selected for replacement.")
     ] = None
 
 
 class PodCliqueStatus(Model):
     observed_generation: Annotated[Int64 | None, About("The generation that this status describes.")] = None
     last_errors: Annotated[
-        list[LastError], About("What went wrong in the last reconcile; empty when nothing did.")
+        list[LastError], About("The errors of the last reconcile; empty if it succeeded.")
     ] = []
-    replicas: Annotated[Int32 | None, About("Pods that exist and are not going away.")] = None
+    replicas: Annotated[Int32 | None, About("Pods that exist and are not being deleted.")] = None
     ready_replicas: Annotated[Int32, About("Pods that are ready.")] = default(0)
-    updated_replicas: Annotated[Int32, About("Pods of the current template.")] = default(0)
-    schedule_gated_replicas: Annotated[Int32, About("Pods that still wait behind their scheduling gate.")] = (
-        default(0)
+    updated_replicas: Annotated[Int32, About("Pods that were created from the current template.")] = default(
+        0
     )
+    schedule_gated_replicas: Annotated[Int32, About("Pods that have a scheduling gate.")] = default(0)
     scheduled_replicas: Annotated[Int32, About("Pods that have a node.")] = default(0)
     hpa_pod_selector: Annotated[str | None, About("The label selector of the pods, for autoscalers.")] = None
     conditions: Annotated[
         list[Condition], About("PodCliqueScheduled, MinAvailableBreached.", key="type")
     ] = []
     current_pod_clique_set_generation_hash: Annotated[
-        str | None, About("The generation hash of the set that all pods follow.")
+        str | None, About("The generation hash of the set that all pods were created from.")
     ] = None
-    current_pod_template_hash: Annotated[str | None, About("The pod template hash that all pods follow.")] = (
-        None
-    )
-    update_progress: Annotated[PodCliqueUpdateProgress | None, About("How far an update has come.")] = None
+    current_pod_template_hash: Annotated[str | None, About("The template hash that all pods have.")] = None
+    update_progress: Annotated[
+        PodCliqueUpdateProgress | None,
+        About("Progress of a rolling update. Grove does no rolling updates yet and never sets it."),
+    ] = None
 
 
 class PodClique(Resource):
-    """Pods of one role. Made by Grove from a PodCliqueSet."""
+    """Pods of one role. Grove creates PodCliques from a PodCliqueSet."""
 
     resource: ClassVar = ResourceDefinition(
         group=GROVE,
@@ -154,5 +157,5 @@ class PodClique(Resource):
     api_version: Literal["grove.io/v1alpha1"] = default(GROVE_V1ALPHA1)
     kind: Literal["PodClique"] = default("PodClique")
     metadata: ObjectMeta
-    spec: Annotated[PodCliqueSpec, About("What to run.")]
-    status: Annotated[PodCliqueStatus | None, About("What was observed.")] = None
+    spec: Annotated[PodCliqueSpec, About("The desired state.")]
+    status: Annotated[PodCliqueStatus | None, About("The observed state.")] = None

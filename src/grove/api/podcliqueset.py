@@ -1,4 +1,4 @@
-"""PodCliqueSet: what a user writes. Cliques, how they group into gangs and scale, and how they update."""
+"""PodCliqueSet, the kind that users write: cliques, their scaling groups, placement and start order."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,11 +20,11 @@ StartupType = Literal["CliqueStartupTypeAnyOrder", "CliqueStartupTypeInOrder", "
 UpdateStrategyType = Literal["RollingRecreate", "OnDelete"]
 PodGangPhase = Literal["Pending", "Starting", "Running", "Failed", "Succeeded"]
 
-_TOPOLOGY = About("Where the pods must stand in relation to each other.", immutable=True)
+_TOPOLOGY = About("How close together the pods must be placed.", immutable=True)
 
 
 class Clique(Model):
-    """A clique as the set describes it: the template of PodClique objects."""
+    """The template from which a set creates PodCliques."""
 
     name: Annotated[str, About("The name of the clique, unique in the set.")]
     labels: Annotated[dict[str, str], About("Labels for the PodClique and its pods.")] = {}
@@ -34,13 +34,13 @@ class Clique(Model):
         list[CliqueResourceSharing],
         About("Resource claims that the pods of this clique share.", immutable=True),
     ] = []
-    spec: Annotated[PodCliqueSpec, About("What to run.")]
+    spec: Annotated[PodCliqueSpec, About("The desired state.")]
 
     @classmethod
     def of(
         cls, name: str, pod_spec: dict[str, Any], *, replicas: int = 1, role: str | None = None, **spec: Any
     ) -> "Clique":
-        """A clique in one line: `Clique.of("worker", {"containers": [...]}, replicas=4, min_available=3)`."""
+        """A shorthand: `Clique.of("worker", {"containers": [...]}, replicas=4, min_available=3)`."""
         return cls(
             name=name,
             spec=PodCliqueSpec(role_name=role or name, pod_spec=raw(pod_spec), replicas=replicas, **spec),
@@ -48,23 +48,24 @@ class Clique(Model):
 
 
 class ScalingGroup(Model):
-    """A scaling group as the set describes it: the template of PodCliqueScalingGroup objects."""
+    """The template from which a set creates PodCliqueScalingGroups."""
 
     name: Annotated[str, About("The name of the group, unique in the set.")]
-    clique_names: Annotated[list[str], About("The cliques that scale together.", immutable=True)]
+    clique_names: Annotated[list[str], About("The cliques that are scaled together.", immutable=True)]
     annotations: Annotated[dict[str, str], About("Annotations for the PodCliqueScalingGroup.")] = {}
     replicas: Annotated[
-        Int32, About("How many copies to start with; later the PodCliqueScalingGroup is scaled.", above=0)
+        Int32,
+        About("The initial number of copies; to change it later, scale the PodCliqueScalingGroup.", above=0),
     ] = default(1)
     min_available: Annotated[
         Int32,
         About(
-            "How many copies belong to the base gang; each further copy is a gang of its own.",
+            "How many copies belong to the base gang. Each further copy is a scaled gang of its own.",
             above=0,
             immutable=True,
         ),
     ] = default(1)
-    scale_config: Annotated[AutoScalingConfig | None, About("Scales the group as a whole.")] = None
+    scale_config: Annotated[AutoScalingConfig | None, About("Autoscaling of the group as a whole.")] = None
     resource_sharing: Annotated[
         list[ScalingGroupResourceSharing],
         About("Resource claims that the pods of a copy share.", immutable=True),
@@ -74,24 +75,25 @@ class ScalingGroup(Model):
 
 class HeadlessServiceConfig(Model):
     publish_not_ready_addresses: Annotated[
-        bool, About("Whether pods have addresses before they are ready.")
+        bool, About("Whether the Service publishes the addresses of pods that are not ready.")
     ] = default(True)
 
 
 class PodCliqueSetTemplate(Model):
     cliques: Annotated[
         list[Clique],
-        About("The cliques; their order matters when they start in order.", key="name", merged=True),
+        About("The cliques. Their order matters for CliqueStartupTypeInOrder.", key="name", merged=True),
     ]
     clique_startup_type: Annotated[
         StartupType,
         About(
-            "Whether cliques start in any order, in the order written, or as startsAfter says.",
+            "Whether cliques start in any order, in the order in which they are listed, or as startsAfter says.",
             immutable=True,
         ),
     ] = default("CliqueStartupTypeAnyOrder")
     priority_class_name: Annotated[
-        str | None, About("The priority of the gangs. Pods have their own in podSpec.priorityClassName.")
+        str | None,
+        About("The priority class of the gangs. Pods may have their own in podSpec.priorityClassName."),
     ] = None
     headless_service_config: Annotated[
         HeadlessServiceConfig | None, About("The headless Service of each replica.")
@@ -100,57 +102,65 @@ class PodCliqueSetTemplate(Model):
     termination_delay: Annotated[
         Duration | None,
         About(
-            "How long a gang may stay below its minimum before it is terminated as a whole; by default 4h."
+            "How long a gang may stay below its minimum before it is terminated as a whole. Default: 4h. Not used yet: "
+            "Grove terminates no gangs."
         ),
     ] = None
     resource_claim_templates: Annotated[
         list[NamedClaimTemplate],
-        About("Templates of resource claims, for resourceSharing.", key="name", immutable=True),
+        About("Templates of resource claims that resourceSharing refers to.", key="name", immutable=True),
     ] = []
     resource_sharing: Annotated[
-        list[SetResourceSharing], About("Resource claims that pods of the whole set share.", immutable=True)
+        list[SetResourceSharing], About("Resource claims that pods of several cliques share.", immutable=True)
     ] = []
     pod_clique_scaling_groups: Annotated[
-        list[ScalingGroup], About("Cliques that scale together.", key="name")
+        list[ScalingGroup], About("Groups of cliques that are scaled together.", key="name")
     ] = []
 
 
 class UpdateStrategy(Model):
     type: Annotated[
         UpdateStrategyType,
-        About("RollingRecreate replaces pods step by step; OnDelete waits until a user deletes them."),
+        About(
+            "RollingRecreate or OnDelete. Not used yet: Grove does no rolling updates. A pod keeps its template until "
+            "somebody deletes it, as with OnDelete."
+        ),
     ] = default("RollingRecreate")
 
 
 class PodCliqueSetSpec(Model):
-    replicas: Annotated[Int32, About("How many copies of the template to run.", at_least=0)] = default(0)
-    update_strategy: Annotated[UpdateStrategy | None, About("How pods follow a changed template.")] = None
-    template: Annotated[PodCliqueSetTemplate, About("What one replica consists of.")]
+    replicas: Annotated[Int32, About("How many replicas of the template to run.", at_least=0)] = default(0)
+    update_strategy: Annotated[
+        UpdateStrategy | None, About("How pods are updated when the template changes.")
+    ] = None
+    template: Annotated[PodCliqueSetTemplate, About("The content of one replica.")]
 
 
 class PodGangSummary(Model):
     name: Annotated[str, About("The name of the PodGang.")]
-    phase: Annotated[PodGangPhase, About("How far it has come.")]
-    conditions: Annotated[list[Condition], About("Its conditions.", key="type")] = []
+    phase: Annotated[PodGangPhase, About("The phase of the PodGang.")]
+    conditions: Annotated[
+        list[Condition], About("The conditions of the PodGang, if it does not run.", key="type")
+    ] = []
 
 
 class ReplicaUpdateProgress(Model):
     replica_index: Annotated[Int32, About("The replica that is being updated.")]
-    update_started_at: Annotated[Time | None, About("When its update began.")] = None
-    update_ended_at: Annotated[Time | None, About("When it was complete.")] = None
+    update_started_at: Annotated[Time | None, About("When the update of this replica began.")] = None
+    update_ended_at: Annotated[Time | None, About("When the update ended.")] = None
 
 
 class PodCliqueSetUpdateProgress(Model):
     update_started_at: Annotated[Time | None, About("When the update began.")] = None
-    update_ended_at: Annotated[Time | None, About("When it was complete.")] = None
+    update_ended_at: Annotated[Time | None, About("When the update ended.")] = None
     updated_pod_cliques_count: Annotated[
         Int32, About("Cliques outside scaling groups that are up to date.")
     ] = default(0)
-    total_pod_cliques_count: Annotated[Int32, About("Cliques outside scaling groups in all.")] = default(0)
+    total_pod_cliques_count: Annotated[Int32, About("All cliques outside scaling groups.")] = default(0)
     updated_pod_clique_scaling_groups_count: Annotated[
         Int32, About("Scaling groups that are up to date.")
     ] = default(0)
-    total_pod_clique_scaling_groups_count: Annotated[Int32, About("Scaling groups in all.")] = default(0)
+    total_pod_clique_scaling_groups_count: Annotated[Int32, About("All scaling groups.")] = default(0)
     currently_updating: Annotated[
         list[ReplicaUpdateProgress], About("The replica that is being updated now.")
     ] = []
@@ -161,23 +171,26 @@ class PodCliqueSetStatus(Model):
     conditions: Annotated[
         list[Condition],
         About(
-            "Running: whether all that is asked for runs, else why not, with the reasons that `grove explain` gives; "
-            "Invalid; SeveralBackendsMatch; TopologyLevelsUnavailable.",
+            "Running (with the same reasons as `grove explain`), Invalid, SeveralBackendsMatch, "
+            "TopologyLevelsUnavailable.",
             key="type",
         ),
     ] = []
     last_errors: Annotated[
-        list[LastError], About("What went wrong in the last reconcile; empty when nothing did.")
+        list[LastError], About("The errors of the last reconcile; empty if it succeeded.")
     ] = []
-    replicas: Annotated[Int32 | None, About("Replicas asked for.")] = None
+    replicas: Annotated[Int32 | None, About("The replicas of the spec.")] = None
     updated_replicas: Annotated[Int32, About("Available replicas that are up to date.")] = default(0)
-    available_replicas: Annotated[Int32, About("Replicas whose every clique and group has its minimum.")] = (
-        default(0)
-    )
+    available_replicas: Annotated[
+        Int32, About("Replicas in which every clique and scaling group has its minimum.")
+    ] = default(0)
     hpa_pod_selector: Annotated[str | None, About("The label selector of the pods, for autoscalers.")] = None
     pod_gang_statuses: Annotated[list[PodGangSummary], About("The gangs of this set.", key="name")] = []
     current_generation_hash: Annotated[str | None, About("The hash of all pod templates.")] = None
-    update_progress: Annotated[PodCliqueSetUpdateProgress | None, About("How far an update has come.")] = None
+    update_progress: Annotated[
+        PodCliqueSetUpdateProgress | None,
+        About("Progress of a rolling update. Grove does no rolling updates yet and never starts one."),
+    ] = None
 
 
 def _no_pack_domain(rule: str, field_path: str) -> Cel:
@@ -191,7 +204,7 @@ def _no_pack_domain(rule: str, field_path: str) -> Cel:
 
 
 class PodCliqueSet(Resource):
-    """Groups of pods that are placed, started, scaled and updated as gangs."""
+    """Groups of pods that are placed and scaled as gangs."""
 
     resource: ClassVar = ResourceDefinition(
         group=GROVE,
@@ -230,5 +243,5 @@ class PodCliqueSet(Resource):
     api_version: Literal["grove.io/v1alpha1"] = default(GROVE_V1ALPHA1)
     kind: Literal["PodCliqueSet"] = default("PodCliqueSet")
     metadata: ObjectMeta
-    spec: Annotated[PodCliqueSetSpec, About("What to run.")]
-    status: Annotated[PodCliqueSetStatus | None, About("What was observed.")] = None
+    spec: Annotated[PodCliqueSetSpec, About("The desired state.")]
+    status: Annotated[PodCliqueSetStatus | None, About("The observed state.")] = None

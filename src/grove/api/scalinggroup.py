@@ -1,4 +1,4 @@
-"""PodCliqueScalingGroup: cliques that are scaled as one unit."""
+"""PodCliqueScalingGroup: cliques that are scaled together."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -10,7 +10,7 @@ from grove.api.serialization.model import About, Int32, Int64, Model, default
 
 class PodCliqueScalingGroupSpec(Model):
     replicas: Annotated[
-        Int32, About("How many copies of the group to run; an autoscaler or `kubectl scale` changes it.")
+        Int32, About("How many copies of the group to run. An autoscaler or `kubectl scale` may change it.")
     ] = default(1)
     min_available: Annotated[Int32, About("How many copies belong to the base gang.")] = default(1)
     clique_names: Annotated[list[str], About("The cliques of the group, by their names in the PodCliqueSet.")]
@@ -18,45 +18,46 @@ class PodCliqueScalingGroupSpec(Model):
 
 class ReplicaUpdate(Model):
     current: Annotated[Int32, About("The copy that is being replaced.")]
-    completed: Annotated[list[Int32], About("The copies that were replaced.")] = []
+    completed: Annotated[list[Int32], About("The copies that have been replaced.")] = []
 
 
 class ScalingGroupUpdateProgress(Model):
     update_started_at: Annotated[Time, About("When the update began.")]
-    update_ended_at: Annotated[Time | None, About("When it was complete.")] = None
+    update_ended_at: Annotated[Time | None, About("When the update ended.")] = None
     pod_clique_set_generation_hash: Annotated[
-        str, About("The generation hash of the set that is rolled out.")
+        str, About("The generation hash of the set that is being rolled out.")
     ]
     updated_pod_cliques_count: Annotated[Int32, About("PodCliques that are up to date.")] = default(0)
-    total_pod_cliques_count: Annotated[Int32, About("PodCliques in all.")] = default(0)
+    total_pod_cliques_count: Annotated[Int32, About("All PodCliques.")] = default(0)
     ready_replica_indices_selected_to_update: Annotated[
-        ReplicaUpdate | None, About("Which ready copies were chosen for replacement.")
+        ReplicaUpdate | None, About("The ready copies that are selected for replacement.")
     ] = None
 
 
 class PodCliqueScalingGroupStatus(Model):
-    replicas: Annotated[Int32 | None, About("Copies asked for.")] = None
-    scheduled_replicas: Annotated[Int32, About("Copies whose every clique is scheduled.")] = default(0)
+    replicas: Annotated[Int32 | None, About("The copies of the spec.")] = None
+    scheduled_replicas: Annotated[Int32, About("Copies in which every clique is scheduled.")] = default(0)
     available_replicas: Annotated[
-        Int32, About("Scheduled copies whose every clique has its minimum ready.")
+        Int32, About("Scheduled copies in which every clique has its minimum of ready pods.")
     ] = default(0)
     updated_replicas: Annotated[Int32, About("Available copies that are up to date.")] = default(0)
     selector: Annotated[str | None, About("The label selector of the pods, for autoscalers.")] = None
     observed_generation: Annotated[Int64 | None, About("The generation that this status describes.")] = None
     last_errors: Annotated[
-        list[LastError], About("What went wrong in the last reconcile; empty when nothing did.")
+        list[LastError], About("The errors of the last reconcile; empty if it succeeded.")
     ] = []
-    conditions: Annotated[
-        list[Condition], About("MinAvailableBreached, GangTerminationInProgress.", key="type")
-    ] = []
+    conditions: Annotated[list[Condition], About("MinAvailableBreached.", key="type")] = []
     current_pod_clique_set_generation_hash: Annotated[
-        str | None, About("The generation hash of the set that all copies follow.")
+        str | None, About("The generation hash of the set that all copies were created from.")
     ] = None
-    update_progress: Annotated[ScalingGroupUpdateProgress | None, About("How far an update has come.")] = None
+    update_progress: Annotated[
+        ScalingGroupUpdateProgress | None,
+        About("Progress of a rolling update. Grove does no rolling updates yet and never starts one."),
+    ] = None
 
 
 class PodCliqueScalingGroup(Resource):
-    """Cliques that scale together. Made by Grove from a PodCliqueSet."""
+    """Cliques that are scaled together. Grove creates PodCliqueScalingGroups from a PodCliqueSet."""
 
     resource: ClassVar = ResourceDefinition(
         group=GROVE,
@@ -85,5 +86,5 @@ class PodCliqueScalingGroup(Resource):
     api_version: Literal["grove.io/v1alpha1"] = default(GROVE_V1ALPHA1)
     kind: Literal["PodCliqueScalingGroup"] = default("PodCliqueScalingGroup")
     metadata: ObjectMeta
-    spec: Annotated[PodCliqueScalingGroupSpec, About("What to run.")]
-    status: Annotated[PodCliqueScalingGroupStatus | None, About("What was observed.")] = None
+    spec: Annotated[PodCliqueScalingGroupSpec, About("The desired state.")]
+    status: Annotated[PodCliqueScalingGroupStatus | None, About("The observed state.")] = None

@@ -11,7 +11,7 @@ SharingScope = Literal["AllReplicas", "PerReplica"]
 
 
 class NamedClaimTemplate(Model):
-    name: Annotated[str, About("The name that resourceSharing refers to.")]
+    name: Annotated[str, About("The name by which resourceSharing refers to the template.")]
     template_spec: Annotated[
         Raw,
         About(
@@ -28,31 +28,38 @@ class NamedClaimTemplate(Model):
 
 class CliqueResourceSharing(Model):
     name: Annotated[
-        str, About("A name of resourceClaimTemplates, or of a ResourceClaimTemplate in the cluster.")
+        str,
+        About(
+            "The name of an entry of resourceClaimTemplates, or of a ResourceClaimTemplate in the cluster."
+        ),
     ]
     namespace: Annotated[
         str | None,
-        About("The namespace of a ResourceClaimTemplate in the cluster; by default that of the set."),
+        About("The namespace of the ResourceClaimTemplate. Default: the namespace of the set."),
     ] = None
-    scope: Annotated[SharingScope, About("One claim for all replicas, or one for each.")]
+    scope: Annotated[SharingScope, About("Whether all replicas share one claim, or each has its own.")]
 
 
 class CliqueFilter(Model):
-    child_clique_names: Annotated[list[str], About("Cliques whose pods use the claim.")] = []
+    child_clique_names: Annotated[list[str], About("The cliques whose pods use the claim.")] = []
 
 
 class ScalingGroupResourceSharing(CliqueResourceSharing):
     filter: Annotated[
-        CliqueFilter | None, About("Which pods use the claim; by default all of the group.")
+        CliqueFilter | None, About("Which pods use the claim. Default: all pods of the group.")
     ] = None
 
 
 class SetFilter(CliqueFilter):
-    child_scaling_group_names: Annotated[list[str], About("Scaling groups whose pods use the claim.")] = []
+    child_scaling_group_names: Annotated[
+        list[str], About("The scaling groups whose pods use the claim.")
+    ] = []
 
 
 class SetResourceSharing(CliqueResourceSharing):
-    filter: Annotated[SetFilter | None, About("Which pods use the claim; by default all.")] = None
+    filter: Annotated[SetFilter | None, About("Which pods use the claim. Default: all pods of the set.")] = (
+        None
+    )
 
 
 class _Devices(msgspec.Struct):
@@ -68,7 +75,7 @@ class _TemplateSpec(msgspec.Struct):
 
 
 def requests_devices(template: NamedClaimTemplate) -> bool:
-    """Whether a claim made from the template would ask for any device."""
+    """Whether a claim created from the template requests any device."""
     try:
         return bool(msgspec.json.decode(template.template_spec, type=_TemplateSpec).spec.devices.requests)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""ClusterTopologyBinding: the levels of a cluster's topology; and the constraints that name those levels."""
+"""ClusterTopologyBinding, the levels of a cluster's topology; and the constraints that refer to them."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -15,11 +15,13 @@ TopologyDomain = Annotated[str, About(min_length=1, max_length=63, pattern=_DOMA
 
 
 class TopologyLevel(Model):
-    domain: Annotated[TopologyDomain, About("The name that constraints use, such as zone, rack or host.")]
+    domain: Annotated[
+        TopologyDomain, About("The name of the level for constraints, such as zone, rack or host.")
+    ]
     key: Annotated[
         str,
         About(
-            "The node label that tells the domains of this level apart.",
+            "The node label whose value is the domain of a node on this level.",
             min_length=1,
             max_length=63,
             pattern=_LABEL_KEY,
@@ -28,30 +30,28 @@ class TopologyLevel(Model):
 
 
 class SchedulerTopologyBinding(Model):
-    scheduler_name: Annotated[str, About("The scheduler whose topology object is managed elsewhere.")]
-    topology_reference: Annotated[str, About("The name of that topology object.")]
+    scheduler_name: Annotated[str, About("The scheduler whose topology object somebody else manages.")]
+    topology_reference: Annotated[str, About("The name of the scheduler's topology object.")]
 
 
 class ClusterTopologyBindingSpec(Model):
-    levels: Annotated[
-        list[TopologyLevel], About("The hierarchy, broadest level first.", min_items=1, key="domain")
-    ]
+    levels: Annotated[list[TopologyLevel], About("The levels, broadest first.", min_items=1, key="domain")]
     scheduler_topology_bindings: Annotated[
         list[SchedulerTopologyBinding],
         About(
-            "Schedulers whose topology object exists already: Grove compares it and reports drift. For every other "
-            "topology-aware scheduler Grove creates and owns one.",
+            "Schedulers whose topology object somebody else manages: Grove compares it and reports drift. For every "
+            "other topology-aware scheduler, Grove creates and owns one.",
             key="schedulerName",
         ),
     ] = []
 
 
 class SchedulerTopologyStatus(Model):
-    scheduler_name: Annotated[str, About("The scheduler that this is about.")]
+    scheduler_name: Annotated[str, About("The scheduler.")]
     topology_reference: Annotated[str, About("The scheduler's topology object.")]
-    in_sync: Annotated[bool, About("Whether its levels are those of this binding.")]
+    in_sync: Annotated[bool, About("Whether its levels are the levels of this binding.")]
     scheduler_backend_topology_observed_generation: Annotated[
-        Int64 | None, About("The generation of the topology object that was compared.")
+        Int64 | None, About("The generation of the topology object that Grove compared.")
     ] = None
     message: Annotated[str | None, About("Why it is not in sync.")] = None
 
@@ -65,7 +65,7 @@ class ClusterTopologyBindingStatus(Model):
 
 
 class ClusterTopologyBinding(Resource):
-    """The levels of a cluster's topology, broadest first, and the node label behind each."""
+    """The levels of a cluster's topology, broadest first, and the node label of each."""
 
     resource: ClassVar = ResourceDefinition(
         group=GROVE,
@@ -79,15 +79,17 @@ class ClusterTopologyBinding(Resource):
     api_version: Literal["grove.io/v1alpha1"] = default(GROVE_V1ALPHA1)
     kind: Literal["ClusterTopologyBinding"] = default("ClusterTopologyBinding")
     metadata: ObjectMeta
-    spec: Annotated[ClusterTopologyBindingSpec, About("What the levels are.")]
-    status: Annotated[ClusterTopologyBindingStatus | None, About("What was observed.")] = None
+    spec: Annotated[ClusterTopologyBindingSpec, About("The desired state.")]
+    status: Annotated[ClusterTopologyBindingStatus | None, About("The observed state.")] = None
 
 
 class TopologyPack(Model):
-    required: Annotated[TopologyDomain | None, About("All pods must be placed in one such domain.")] = None
-    preferred: Annotated[TopologyDomain | None, About("Place all pods in one such domain if possible.")] = (
-        None
-    )
+    required: Annotated[
+        TopologyDomain | None, About("All pods must be placed in one domain of this level.")
+    ] = None
+    preferred: Annotated[
+        TopologyDomain | None, About("All pods should be placed in one domain of this level.")
+    ] = None
     cel: ClassVar = (
         Cel(
             "has(self.required) || has(self.preferred)",
@@ -100,9 +102,11 @@ class TopologyPack(Model):
 class TopologyConstraint(Model):
     topology_name: Annotated[
         str | None,
-        About("The ClusterTopologyBinding that defines the domains; may be inherited from the level above."),
+        About(
+            "The ClusterTopologyBinding that defines the levels. Default: that of the enclosing constraint."
+        ),
     ] = None
-    pack: Annotated[TopologyPack | None, About("The domains to pack the pods into.")] = None
+    pack: Annotated[TopologyPack | None, About("The levels to pack the pods by.")] = None
     pack_domain: Annotated[TopologyDomain | None, About("Deprecated: use pack.required.")] = None
     cel: ClassVar = (
         Cel(
@@ -120,7 +124,7 @@ class TopologyConstraint(Model):
 
     @property
     def required(self) -> str | None:
-        """The domain that binds, whichever field it was written in."""
+        """The required level, from `pack.required` or the deprecated `packDomain`."""
         return (self.pack and self.pack.required) or self.pack_domain
 
     @property

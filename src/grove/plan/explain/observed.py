@@ -95,7 +95,7 @@ class Observed:
     def said_about(self, kind: str, name: str, *reasons: str) -> list[Said]:
         """Warnings about an object, newest first; of these reasons only, if any are given."""
         found = [e for e in self._events_of.get((kind, name), ()) if not reasons or e.reason in reasons]
-        return [Said(e.said_by, e.note or "") for e in found]
+        return [Said(e.reporter, e.note or "") for e in found]
 
     def said_about_gang(self, gang: str) -> list[Said]:
         """Warnings about the scheduler's own objects for a gang, newest first."""
@@ -109,7 +109,7 @@ class Observed:
             if kind not in _NOT_THE_SCHEDULERS:
                 fitting = [g for g, gang in self.gang_of.items() if _is_named_after(name, g, gang)]
                 if fitting:
-                    found[max(fitting, key=len)] += [Said(e.said_by, e.note or "") for e in events]
+                    found[max(fitting, key=len)] += [Said(e.reporter, e.note or "") for e in events]
         return found
 
     @cached_property

@@ -32,7 +32,7 @@ def walk(node: Any) -> list[dict[str, Any]]:
 def test_no_number_is_bounded_by_the_schema_so_that_stored_objects_stay_valid() -> None:
     bounded = [d for c in all_crds() for d in walk(c) if "minimum" in d or "maximum" in d]
     assert {str(d.get("description")) for d in bounded} == {
-        "The generation of the object that this was said about."
+        "The generation of the object that this condition was computed from."
     }
 
 
