@@ -1,1 +1,17 @@
-"""What should exist: pure functions of what the user wrote and what was observed. No I/O, no clock, no chance."""
+"""What should exist: pure functions of what the user wrote and what was observed.
+
+No function in this package does I/O, reads a clock, draws a random number, or keeps state between calls. Controllers
+call these functions and apply the result; `grove render` and the tests run the same code.
+
+    layout/           what a set consists of, and where a PodClique stands in it
+    objects/          the objects to create, one module per kind or concern
+    gangs/            which cliques form a gang, when it is complete, when gates may open
+    clique_scaling    which pods of a clique to create and to delete
+    pod_state         what the fields of a pod mean: present, dead, ready, gated
+    status/           the status of every kind
+    explain/          why something does not run: one answer
+    difference        the smallest patch that turns an observed object into the desired one
+    render            every object of a set, without a cluster
+
+Indices have the same letter everywhere: replica i of a set, copy j of a scaling group, pod p of a clique.
+"""

@@ -1,34 +1,37 @@
 """Which pods of a clique to create and to delete, so that exactly `replicas` are present, each with its own index.
 
-    delete   dead pods; of two pods with one index the one that scale-in would take; then the surplus, in this order:
-             kept apart from the gang, no node, phase Pending < Unknown < Running, not ready, another template, newer,
-             higher index, name
-    create   as many as are missing, with the lowest indices that no present pod has: holes first
+    delete   dead pods; of two pods with the same index, the one that comes first in scale-in order; then the pods that
+             are too many, in scale-in order
+    create   as many pods as are missing, with the lowest free indices: holes are filled first
 
-A pod's index is the number at the end of its hostname, and its hostname is its identity for its peers. The index of a
-terminating pod is free at once: a replacement need not wait for a node that may never answer again. Until the old pod
-is gone both have the hostname, but only one of them can become ready again.
+Scale-in order, the first criterion that differs decides: surplus pods that are kept apart from the gang, pods without a
+node, phase Pending before Unknown before Running, not ready, another template, newer, higher index, name.
+
+A pod's index is the number at the end of its hostname, by which its peers know it. The index of a terminating pod is
+free immediately, so a replacement does not wait for a node that may never answer again. Until the old pod is gone both
+have the same hostname, but only the new one can become ready.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from grove.api import labels
 from grove.api.pod_view import Pod
 from grove.plan.pod_state import is_dead, is_present, is_ready, is_surplus, pod_index
 
 
-class PodPlan(NamedTuple):
+@dataclass(frozen=True)
+class PodPlan:
     create: list[int]
     """Indices of the pods to create."""
     delete: list[Pod]
     replaced: list[Pod]
-    """The dead pods among `delete` that a new pod stands in for: whoever creates it may want to wait a little longer
-    each time."""
+    """The dead pods among `delete` that are replaced by a new pod. The caller may delay them: see the next method."""
 
     def without_replacements(self) -> "PodPlan":
-        """What need not wait: pods that are missing for another reason. The dead ones stay, and keep their indices."""
+        """The plan while replacements are delayed. The dead pods stay and keep their indices; pods that are missing for
+        another reason are created."""
         kept = {pod_index(p) for p in self.replaced}
         others = [i for i in self.create if i not in kept]
         return PodPlan(create=others[: len(self.create) - len(self.replaced)], delete=[], replaced=[])
@@ -37,28 +40,28 @@ class PodPlan(NamedTuple):
 def plan_pods(
     replicas: int, pods: Sequence[Pod], *, template_hash: str, surplus_from: int | None = None
 ) -> PodPlan:
-    """`pods` are all pods of one clique; `template_hash` is that of its current template.
+    """`pods` are all pods of one clique; `template_hash` is the hash of its current template.
 
-    `surplus_from` is the first index of the pods that are kept apart from the gang, if any are: they go first.
+    `surplus_from` is the lowest index of a surplus pod, if the backend keeps surplus pods apart from the gang.
     """
     dead = [p for p in pods if is_dead(p)]
     present = [p for p in pods if is_present(p)]
     indices = [i for p in present if (i := pod_index(p)) is not None]
-    going: list[Pod] = []
+    superfluous: list[Pod] = []
     if len(present) > replicas or len(set(indices)) < len(indices):
-        going = _going(present, Counter(indices), replicas, template_hash, surplus_from)
-        for pod in going:
+        superfluous = _superfluous(present, Counter(indices), replicas, template_hash, surplus_from)
+        for pod in superfluous:
             if (index := pod_index(pod)) is not None:
                 indices.remove(index)
-    missing = max(0, replicas - (len(present) - len(going)))
+    missing = max(0, replicas - (len(present) - len(superfluous)))
     taken = set(indices)
     create = [i for i in range(missing + len(taken)) if i not in taken][:missing] if missing else []
-    return PodPlan(create=create, delete=dead + going, replaced=dead[:missing])
+    return PodPlan(create=create, delete=dead + superfluous, replaced=dead[:missing])
 
 
 def scale_in_order(pods: Iterable[Pod], template_hash: str) -> list[Pod]:
-    """Those first that are missed least."""
-    # Sorts keep the order of equals, so the least important criterion comes first.
+    """The pods that are missed least come first."""
+    # Python's sort is stable, so the least important criterion is sorted first.
     found = sorted(pods, key=lambda p: (-(pod_index(p) or 0), p.metadata.name or ""))
     found.sort(key=lambda p: p.metadata.creation_timestamp or _NOT_YET, reverse=True)
     found.sort(
@@ -73,15 +76,16 @@ def scale_in_order(pods: Iterable[Pod], template_hash: str) -> list[Pod]:
 
 
 _PHASES = {"Unknown": 1, "Running": 2}
-_NOT_YET = "~"  # sorts behind every time
+_NOT_YET = "~"  # sorts after every timestamp
 
 
-def _going(
+def _superfluous(
     present: list[Pod], taken: Counter[int], replicas: int, template_hash: str, surplus_from: int | None
 ) -> list[Pod]:
-    """Twins first: they go even if that leaves too few, since no two pods can have one hostname."""
+    """The present pods to delete. Duplicates of an index are deleted even if too few pods are left: no two pods may
+    keep the same hostname."""
     left = Counter(taken)
-    twins: list[Pod] = []
+    duplicates: list[Pod] = []
     others: list[Pod] = []
     order = scale_in_order(present, template_hash)
     if surplus_from is not None:
@@ -90,7 +94,7 @@ def _going(
         index = pod_index(pod)
         if index is not None and left[index] > 1:
             left[index] -= 1
-            twins.append(pod)
+            duplicates.append(pod)
         else:
             others.append(pod)
-    return twins + others[: max(0, len(others) - replicas)]
+    return duplicates + others[: max(0, len(others) - replicas)]

@@ -1,8 +1,8 @@
-"""What must be written so that an object is as desired, and nothing more.
+"""The smallest patch that turns an observed object into the desired one.
 
-The desired object names only what Grove owns. What others added (labels, annotations, finalizers, fields that the
-server fills in) is left alone, except inside paths that are `ours` as a whole, where what is not desired is removed.
-The result is a JSON merge patch (RFC 7386), or None when there is nothing to do.
+The desired object has only the fields that Grove owns. Everything that others added (labels, annotations, finalizers,
+fields that the API server fills in) stays, except inside the paths in `ours`: there Grove owns everything, and fields
+that are not desired are removed. The result is a JSON merge patch (RFC 7386), or None if nothing differs.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Json | None:
-    """`ours` are paths such as `spec.podSpec` that belong to Grove alone."""
+    """`ours` are paths, such as `spec.podSpec`, in which Grove owns everything."""
     patch = _objects(observed, desired, "", ours)
     wanted = desired.get("metadata")
     if not wanted:
@@ -31,9 +31,9 @@ def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Jso
 
 
 def left_behind(observed: Json, desired: Json, manager: str) -> Json | None:
-    """A merge patch that removes labels and annotations which `manager` once wrote and no longer wants.
+    """A merge patch that removes labels and annotations that `manager` wrote earlier and no longer wants.
 
-    A key that somebody else wrote looks the same; `metadata.managedFields` says whose it is.
+    `metadata.managedFields` tells them from the keys that somebody else wrote.
     """
     meta, wanted = observed.get("metadata") or {}, desired.get("metadata") or {}
     patch: Json = {}
@@ -46,7 +46,7 @@ def left_behind(observed: Json, desired: Json, manager: str) -> Json | None:
 
 
 def _written_by(manager: str, managed: list[Any], field: str) -> set[str]:
-    """The keys of a map in the metadata that only this manager wrote."""
+    """The keys of a map in the metadata that this manager wrote and no other."""
     ours: set[str] = set()
     others: set[str] = set()
     for entry in managed:
@@ -80,8 +80,8 @@ def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) ->
 
 
 def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
-    """Whether a value is as wanted; items of a list may have more fields than wanted, which the server filled in, and
-    quantities another spelling."""
+    """Whether a value is as wanted. Unless `exclusive`, objects in a list may have more fields, which the API server
+    filled in, and quantities may be spelled differently."""
     if exclusive:
         return bool(found == wanted)
     if isinstance(wanted, list) and isinstance(found, list):
@@ -96,7 +96,7 @@ def _covers(found: Any, wanted: Any, exclusive: bool) -> bool:
 
 
 def _same_amount(found: Any, wanted: Any) -> bool:
-    """An API server keeps 100 as "100", and "1000m" as "1"."""
+    """An API server stores 100 as "100", and "1000m" as "1"."""
     if not isinstance(found, str) or isinstance(wanted, bool) or not isinstance(wanted, str | int | float):
         return False
     try:
@@ -106,7 +106,7 @@ def _same_amount(found: Any, wanted: Any) -> bool:
 
 
 def _union(found: list[Any], wanted: list[Any], same: Any) -> list[Any] | None:
-    """The list with what is missing added; None when nothing is."""
+    """The found list with the missing items added; None if no item is missing."""
     missing = [w for w in wanted if not any(same(f, w) for f in found)]
     if not missing:
         return None

@@ -1,13 +1,12 @@
-"""What the fields of a pod say about it: the words that the plans share.
+"""What the fields of a pod mean. All plans use these terms:
 
-    terminating   it is being deleted
-    finished      it succeeded, and its restart policy lets it end: its work is done and must not be done twice
-    dead          it failed, was evicted, or ended although it was to run on: it needs a replacement
-    present       neither terminating nor dead: one of the pods that its clique counts
+    terminating   the pod is being deleted
+    finished      it succeeded and its restart policy does not restart it: its work is done and must not be repeated
+    dead          it failed, was evicted, or ended although its restart policy is Always: it needs a replacement
+    present       neither terminating nor dead: the pod counts towards the replicas of its clique
 
-A pod that is present may be scheduled (it has a node) and ready. One that is not ready may be failing (a container
-ended with an error and starts again) or unready (a container runs and does not answer its probe); one that is merely
-starting is neither.
+A present pod may be scheduled (it has a node) and ready. A pod that is not ready is failing (a container ended with an
+error and restarts), unready (a container runs but its readiness probe fails), or starting.
 """
 
 from collections.abc import Sequence
@@ -29,11 +28,11 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_dead(pod: Pod) -> bool:
-    return pod.status.phase in _ENDED and pod.metadata.deletion_timestamp is None and not is_finished(pod)
+    return pod.status.phase in _ENDED and not is_terminating(pod) and not is_finished(pod)
 
 
 def is_present(pod: Pod) -> bool:
-    return pod.metadata.deletion_timestamp is None and (pod.status.phase not in _ENDED or is_finished(pod))
+    return not is_terminating(pod) and (pod.status.phase not in _ENDED or is_finished(pod))
 
 
 def is_scheduled(pod: Pod) -> bool:
@@ -41,7 +40,8 @@ def is_scheduled(pod: Pod) -> bool:
 
 
 def is_gated(pod: Pod) -> bool:
-    """As Kubernetes reports it: until a scheduler has looked at the pod, this outlives the gates themselves."""
+    """Whether the API server reports the pod as gated. It does so until the scheduler takes up the pod, which is later
+    than the removal of the last gate."""
     found = condition(pod, "PodScheduled")
     return found is not None and found.status == "False" and found.reason == "SchedulingGated"
 
@@ -51,14 +51,14 @@ def is_ready(pod: Pod) -> bool:
 
 
 def is_failing(pod: Pod) -> bool:
-    """Of a pod that is not ready."""
+    """Only meaningful for a pod that is not ready."""
     return not is_finished(pod) and (
         _failed(pod.status.init_container_statuses) or _failed(pod.status.container_statuses)
     )
 
 
 def is_unready(pod: Pod) -> bool:
-    """Of a pod that is neither ready nor failing."""
+    """Only meaningful for a pod that is neither ready nor failing."""
     return any(c.started and not c.ready for c in pod.status.container_statuses)
 
 
@@ -80,7 +80,7 @@ def is_surplus(pod: Pod, surplus_from: int) -> bool:
 
 
 def disruption(pod: Pod) -> PodCondition | None:
-    """Why the pod is about to be taken away: preempted, evicted, its node drained."""
+    """The condition that announces the end of the pod: it is preempted or evicted, or its node is drained."""
     found = condition(pod, "DisruptionTarget")
     return found if found is not None and found.status == "True" else None
 
@@ -101,7 +101,7 @@ def _says(pod: Pod, kind: str, status: str) -> bool:
 
 
 def _failed(containers: Sequence[ContainerStatus]) -> bool:
-    return bool(containers) and any(
+    return any(
         c.last_state is not None
         and c.last_state.terminated is not None
         and c.last_state.terminated.exit_code != 0

@@ -33,8 +33,8 @@ from grove.plan.layout.set_layout import Group, SetLayout
 from grove.plan.objects.access import access
 from grove.plan.objects.autoscaling import autoscalers
 from grove.plan.objects.claims import (
-    NO_TAGS,
-    Tags,
+    NO_LABELS,
+    ClaimLabels,
     Templates,
     clique_claims,
     group_claims,
@@ -129,7 +129,7 @@ def render(
     *,
     init_image: str,
     templates: Templates | None = None,
-    claim_labels: Tags = NO_TAGS,
+    claim_labels: ClaimLabels = NO_LABELS,
 ) -> list[Json]:
     """All objects of a set. `gangs` has one entry for each of `parts.gang_members`.
 
@@ -145,7 +145,7 @@ class _Renderer:
     parts: SetParts
     gangs: Mapping[str, ScheduledGang]
     templates: Templates
-    claim_labels: Tags
+    claim_labels: ClaimLabels
     init_image: str
 
     def objects(self) -> Iterator[Json]:

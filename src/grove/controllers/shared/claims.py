@@ -11,7 +11,7 @@ from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import delete_all
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.claims import Tags, TemplateRef, external_templates
+from grove.plan.objects.claims import ClaimLabels, TemplateRef, external_templates
 from grove.runtime.client.errors import ExternalError
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.concurrently import for_each
@@ -43,12 +43,16 @@ class Claims:
         informer = self._informers.claim_templates
         found: dict[TemplateRef, Json] = {}
         for reference in external_templates(layout):
-            known = informer.cache.get(ObjectKey(*reference)) if informer is not None else None
+            known = (
+                informer.cache.get(ObjectKey(reference.namespace, reference.name))
+                if informer is not None
+                else None
+            )
             if known is not None:
                 found[reference] = orjson.loads(known.body)["spec"]["spec"]
         return found
 
-    def tags(self, layout: SetLayout) -> Tags:
+    def tags(self, layout: SetLayout) -> ClaimLabels:
         """Labels that the set's backend wants on its claims."""
         return self._context.registry.selection(layout).backend.claim_labels(layout.pcs)
 

@@ -1,1 +1,6 @@
-"""Gangs: which pods form one, when it is complete, when the gates of its pods may be removed."""
+"""Gangs: pods that are scheduled together or not at all.
+
+membership    which cliques form a gang
+completion    when a gang has all its pods, and which pods it names
+gates         when the scheduling gate of a pod may be removed
+"""

@@ -1,7 +1,7 @@
-"""What a PodCliqueSet consists of, worked out once per version of the set and shared by all plans.
+"""What a PodCliqueSet consists of, computed once per version of the set and shared by all plans.
 
-A layout answers the questions that every plan asks: which cliques stand alone and which belong to a scaling group, what
-their templates hash to, which topology they name, who starts after whom. It holds no observed state.
+A layout answers the questions that every plan asks: which cliques are standalone and which belong to a scaling group,
+what their template hashes are, which topology they name, which clique starts after which. It holds no observed state.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Group:
 
 
 class SetLayout:
-    """`pcs` is kept with its defaults filled in; it must be valid."""
+    """`pcs` must be valid. The layout keeps it with its defaults filled in."""
 
     def __init__(self, pcs: PodCliqueSet) -> None:
         self.pcs = with_defaults(pcs)
@@ -45,8 +45,9 @@ class SetLayout:
         self.namespace = pcs.metadata.namespace or "default"
         self.replicas = self.pcs.spec.replicas
         self.labels = labels.of_set(self.name)
-        """Of everything that belongs to the set."""
+        """The labels of every object that belongs to the set."""
         self.open_minimums = {c.name for c in pcs.spec.template.cliques if c.spec.min_available is None}
+        """The cliques for which the user set no `minAvailable`."""
         template = self.pcs.spec.template
         self.cliques = {c.name: c for c in template.cliques}
         self.groups = tuple(
@@ -71,19 +72,19 @@ class SetLayout:
 
     @cached_property
     def scheduler_name(self) -> str:
-        """What the pods ask for; empty when they leave it open. All cliques agree: validation saw to that."""
+        """The pods' `schedulerName`; empty if they set none. Validation made sure that all cliques agree."""
         return next((n for c in self.cliques.values() if (n := scheduler_name(c.spec.pod_spec))), "")
 
     @cached_property
     def topology_name(self) -> str | None:
-        """The topology that the set names. All its constraints agree on one: validation saw to that."""
+        """The topology that the set names. Validation made sure that all its constraints agree."""
         return next(
             (p.constraint.topology_name for p in places(self.pcs) if p.constraint.topology_name), None
         )
 
     @cached_property
     def shares_claims(self) -> bool:
-        """Whether pods share resource claims, at whichever level."""
+        """Whether pods share resource claims, at any level."""
         return (
             bool(self.pcs.spec.template.resource_sharing)
             or any(g.template.resource_sharing for g in self.groups)
@@ -92,14 +93,14 @@ class SetLayout:
 
     @property
     def starts_in_order(self) -> bool:
-        """Whether some clique waits for another: then the set needs what lets pods see each other."""
+        """Whether a clique waits for another one. If so, the set needs the objects of `grove.plan.objects.access`."""
         return any(self._parents(c) for c in self.cliques.values())
 
     def starts_after(self, clique: Clique, i: int, j: int | None) -> list[str]:
-        """The PodCliques that one waits for: in replica i of the set, as part of copy j of its group.
+        """The names of the PodCliques that a clique waits for, in replica i of the set and copy j of its group.
 
-        Within a base gang a clique waits for its parent in every copy that belongs to the gang; within a scaled gang
-        only for the parent in its own copy, since the base gang stands already. Order never crosses gangs.
+        In a base gang a clique waits for its parent in every copy that belongs to the gang. In a scaled gang it waits
+        only for the parent in its own copy: the base gang is running by then. A clique never waits for another gang's.
         """
         own = self.group_of.get(clique.name)
         scaled = own is not None and j is not None and j >= own.min_available
@@ -131,7 +132,7 @@ class SetLayout:
 
 
 def owner_reference(owner: Resource) -> OwnerReference:
-    """A reference that makes the owner the controller of what carries it."""
+    """An owner reference that makes `owner` the controller of the object that carries it."""
     meta = owner.metadata
     return OwnerReference(
         api_version=owner.resource.api_version,

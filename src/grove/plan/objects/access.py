@@ -1,7 +1,7 @@
-"""What lets a waiting pod see whether those before it are ready: an account that may read pods, and its token.
+"""The service account that lets a waiting pod see whether the pods before it are ready, and its token.
 
-Only sets that order their start need it; for all others nothing is made. The token is mounted by name, so that the
-pods keep the service account that the user gave them.
+Only sets with a start order need these objects. The init container mounts the token by name, so the pods keep the
+service account that the user gave them.
 """
 
 from grove.api import labels, names
@@ -53,7 +53,7 @@ def _role_binding(layout: SetLayout) -> Json:
 
 
 def _token_secret(layout: SetLayout) -> Json:
-    """Kubernetes fills in the token."""
+    """Kubernetes fills in the token itself."""
     name = names.token_secret(layout.name)
     meta = metadata(layout, name, _own(name, labels.ComponentLabel.TOKEN_SECRET))
     meta["annotations"] = {"kubernetes.io/service-account.name": names.service_account(layout.name)}

@@ -1,8 +1,8 @@
 """HorizontalPodAutoscalers: one for each clique and each scaling group that asks for it, in each replica of the set.
 
-It scales the PodClique or PodCliqueScalingGroup through its scale subresource and has the same name. Members of a
-scaling group scale with their group and have none of their own. What Kubernetes measures by default is said here, so
-that an autoscaler whose metrics are taken back measures that again.
+An autoscaler has the name of the PodClique or PodCliqueScalingGroup that it scales, through the scale subresource.
+Cliques of a scaling group scale with their group and get no autoscaler. Kubernetes' default metric is written out, so
+that an autoscaler returns to it when the user removes the metrics.
 """
 
 import msgspec
@@ -37,7 +37,7 @@ def _autoscaler(layout: SetLayout, target: ResourceDefinition, name: str, config
         "scaleTargetRef": {"apiVersion": target.api_version, "kind": target.kind, "name": name},
         "minReplicas": config.min_replicas,
         "maxReplicas": config.max_replicas,
-        "metrics": [msgspec.json.decode(m) for m in config.metrics] or [_USUAL],
+        "metrics": [msgspec.json.decode(m) for m in config.metrics] or [_DEFAULT_METRIC],
     }
     return {
         "apiVersion": "autoscaling/v2",
@@ -47,7 +47,7 @@ def _autoscaler(layout: SetLayout, target: ResourceDefinition, name: str, config
     }
 
 
-_USUAL: Json = {
+_DEFAULT_METRIC: Json = {
     "type": "Resource",
     "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
 }

@@ -5,14 +5,14 @@
     group     PodCliqueScalingGroup    <group>-all-<template>     <group>-<j>-<template>
     clique    PodClique                <clique>-all-<template>    <clique>-<p>-<template>
 
-A filter decides which pods use a claim, not whether it exists. Templates are those of the set, else
-ResourceClaimTemplates of the cluster, which somebody has to read (`external_templates` says which); a claim whose
-template was not found is not made.
+A filter decides which pods use a claim, not whether it exists. The template of a claim is one of the set's own, or else
+a ResourceClaimTemplate of the cluster: `external_templates` names those, and the caller reads them. A claim whose
+template does not exist is left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,7 +27,8 @@ from grove.plan.layout.set_layout import Group, SetLayout, owner_reference
 from grove.plan.objects.metadata import Json, metadata
 
 
-class TemplateRef(NamedTuple):
+@dataclass(frozen=True, order=True)
+class TemplateRef:
     """A ResourceClaimTemplate of the cluster."""
 
     namespace: str
@@ -35,12 +36,11 @@ class TemplateRef(NamedTuple):
 
 
 Templates = Mapping[TemplateRef, Json]
-"""What was found in the cluster: the `spec.spec` of ResourceClaimTemplates, which is the spec of their claims."""
+"""The ResourceClaimTemplates that exist: their `spec.spec`, which is the spec of the claims."""
 
-
-Tags = Mapping[str, str]
-"""Labels that the scheduler of the pods wants to see on their claims."""
-NO_TAGS: Tags = MappingProxyType({})
+ClaimLabels = Mapping[str, str]
+"""Labels that the backend wants on the claims that pods share."""
+NO_LABELS: ClaimLabels = MappingProxyType({})
 
 
 def external_templates(layout: SetLayout) -> list[TemplateRef]:
@@ -53,26 +53,31 @@ def external_templates(layout: SetLayout) -> list[TemplateRef]:
     return sorted({_reference(layout, e) for level in levels for e in level if not _is_own(e, own)})
 
 
-def set_claims(layout: SetLayout, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
+def set_claims(layout: SetLayout, templates: Templates, claim_labels: ClaimLabels = NO_LABELS) -> list[Json]:
     """The claims that all replicas of the set share."""
-    return _Level(layout, layout.name, layout.owner, tags, templates).shared(
+    return _Level(layout, layout.name, layout.owner, claim_labels, templates).shared(
         layout.pcs.spec.template.resource_sharing
     )
 
 
-def replica_claims(layout: SetLayout, i: int, templates: Templates, tags: Tags = NO_TAGS) -> list[Json]:
+def replica_claims(
+    layout: SetLayout, i: int, templates: Templates, claim_labels: ClaimLabels = NO_LABELS
+) -> list[Json]:
     """The claims of replica i of the set."""
     entries = layout.pcs.spec.template.resource_sharing
-    level = _Level(layout, layout.name, layout.owner, tags, templates)
+    level = _Level(layout, layout.name, layout.owner, claim_labels, templates)
     return level.of_replica(entries, labels.REPLICA_INDEX, i)
 
 
 def group_claims(
-    layout: SetLayout, group: PodCliqueScalingGroup, templates: Templates, tags: Tags = NO_TAGS
+    layout: SetLayout,
+    group: PodCliqueScalingGroup,
+    templates: Templates,
+    claim_labels: ClaimLabels = NO_LABELS,
 ) -> list[Json]:
     """The claims of a scaling group and of each of its copies."""
     name = group.metadata.name or ""
-    own = {**tags, labels.SCALING_GROUP: name}
+    own = {**claim_labels, labels.SCALING_GROUP: name}
     level = _Level(layout, name, owner_reference(group), own, templates)
     entries = _group_template(layout, group).template.resource_sharing
     copies = [
@@ -84,11 +89,17 @@ def group_claims(
 
 
 def clique_claims(
-    layout: SetLayout, clique: PodClique, indices: Iterable[int], templates: Templates, tags: Tags = NO_TAGS
+    layout: SetLayout,
+    clique: PodClique,
+    indices: Iterable[int],
+    templates: Templates,
+    claim_labels: ClaimLabels = NO_LABELS,
 ) -> list[Json]:
-    """The claims of a clique and of each of its pods; `indices` are those of the pods that exist or should."""
+    """The claims of a clique and of each of its pods. `indices` are those of the pods that exist or should exist."""
     name = clique.metadata.name or ""
-    level = _Level(layout, name, owner_reference(clique), {**tags, labels.POD_CLIQUE: name}, templates)
+    level = _Level(
+        layout, name, owner_reference(clique), {**claim_labels, labels.POD_CLIQUE: name}, templates
+    )
     entries = position_of(layout, clique).clique.resource_sharing
     pods = [claim for p in indices for claim in level.of_replica(entries, labels.POD_INDEX, p)]
     return [*level.shared(entries), *pods]
@@ -96,25 +107,25 @@ def clique_claims(
 
 def claims_of_pod(layout: SetLayout, clique: PodClique, p: int) -> list[str]:
     """The names of the claims that pod p of a clique uses."""
-    place = position_of(layout, clique)
+    position = position_of(layout, clique)
     found = _names(
         layout.name,
         [
             e
             for e in layout.pcs.spec.template.resource_sharing
-            if _lets_in(e.filter, place.clique, place.group)
+            if _lets_in(e.filter, position.clique, position.group)
         ],
-        place.i,
+        position.i,
     )
-    if place.group is not None and place.j is not None:
-        full = names.scaling_group(layout.name, place.i, place.group.name)
-        sharing = place.group.template.resource_sharing
-        found += _names(full, [e for e in sharing if _lets_in(e.filter, place.clique, None)], place.j)
-    return [*found, *_names(clique.metadata.name or "", place.clique.resource_sharing, p)]
+    if position.group is not None and position.j is not None:
+        full = names.scaling_group(layout.name, position.i, position.group.name)
+        sharing = position.group.template.resource_sharing
+        found += _names(full, [e for e in sharing if _lets_in(e.filter, position.clique, None)], position.j)
+    return [*found, *_names(clique.metadata.name or "", position.clique.resource_sharing, p)]
 
 
 class _Level:
-    """Makes the claims of one owner."""
+    """Builds the claims of one owner, with `own` as further labels."""
 
     def __init__(
         self,
@@ -148,7 +159,7 @@ class _Level:
         ]
 
     def _claim(self, name: str, entry: CliqueResourceSharing, index: dict[str, str]) -> list[Json]:
-        """One claim, or none while its template is missing."""
+        """One claim, or none if its template does not exist."""
         external = self._templates.get(_reference(self._layout, entry))
         spec = self._own_templates[entry.name] if _is_own(entry, self._own_templates) else external
         if spec is None:
@@ -185,13 +196,13 @@ def _group_template(layout: SetLayout, group: PodCliqueScalingGroup) -> Group:
 
 
 def _names(owner: str, entries: Sequence[CliqueResourceSharing], index: int) -> list[str]:
-    """Those that all replicas share come first."""
+    """Claims that all replicas share come first."""
     shared = [names.shared_claim(owner, e.name) for e in entries if e.scope == "AllReplicas"]
     return [*shared, *(names.replica_claim(owner, index, e.name) for e in entries if e.scope == "PerReplica")]
 
 
 def _lets_in(found: CliqueFilter | None, clique: Clique, group: Group | None) -> bool:
-    """Whether a filter lets pods of a clique use a claim. A name counts in either list of a set's filter."""
+    """Whether a filter lets the pods of a clique use a claim. A clique or group may be in either list of the filter."""
     if found is None:
         return True
     wanted = {*found.child_clique_names}

@@ -1,7 +1,8 @@
 """The PodCliques and PodCliqueScalingGroups of a set.
 
-Labels, from weakest to strongest: the user's of the clique template, those of everything in the set, those that say
-which clique this is. The pods inherit all of them. A user's label cannot say that a clique stands elsewhere in its set.
+Labels come from three sources, and a later one overrides an earlier one: the user's labels of the clique template, the
+labels of every object of the set, the labels that identify the clique. The pods inherit all of them. The user cannot
+set a label that would give the clique another position in its set.
 """
 
 from grove.api import labels, names
@@ -20,11 +21,11 @@ CLIQUE_OURS = (
     "spec.autoScalingConfig",
     *(f"metadata.labels.{key}" for key in labels.PLACE),
 )
-"""What Grove alone decides about a PodClique; its replicas belong to whoever scales it."""
+"""Paths of a PodClique that belong to Grove alone. Its replicas do not: users and autoscalers set them."""
 
 
 def standalone_clique(layout: SetLayout, clique: Clique, i: int) -> PodClique:
-    """A clique outside scaling groups, in replica i of the set."""
+    """The PodClique of a standalone clique, in replica i of the set."""
     name = names.clique(layout.name, i, clique.name)
     own = {
         labels.NAME: name,
@@ -36,7 +37,7 @@ def standalone_clique(layout: SetLayout, clique: Clique, i: int) -> PodClique:
     metadata = ObjectMeta(
         name=name,
         namespace=layout.namespace,
-        labels=_users(clique) | layout.labels | own,
+        labels=_users_labels(clique) | layout.labels | own,
         annotations=_annotations(clique),
         finalizers=[labels.Finalizer.POD_CLIQUE],
         owner_references=[layout.owner],
@@ -74,7 +75,10 @@ def scaling_group(layout: SetLayout, group: Group, i: int) -> PodCliqueScalingGr
 def member_clique(
     layout: SetLayout, group: Group, clique: Clique, i: int, j: int, owner: PodCliqueScalingGroup
 ) -> PodClique:
-    """A clique of copy j of a scaling group, in replica i of the set. `owner` is the group's object."""
+    """The PodClique of a clique in copy j of a scaling group, in replica i of the set.
+
+    `owner` is the PodCliqueScalingGroup, which has a uid.
+    """
     group_name = names.scaling_group(layout.name, i, group.name)
     name = names.clique_in_group(group_name, j, clique.name)
     base = names.base_gang(layout.name, i)
@@ -93,7 +97,7 @@ def member_clique(
     metadata = ObjectMeta(
         name=name,
         namespace=layout.namespace,
-        labels=_users(clique) | layout.labels | own,
+        labels=_users_labels(clique) | layout.labels | own,
         annotations=_annotations(clique),
         finalizers=[labels.Finalizer.POD_CLIQUE],
         owner_references=[owner_reference(owner)],
@@ -102,10 +106,10 @@ def member_clique(
 
 
 def as_scaled(layout: SetLayout, clique: Clique, wanted: PodClique, known: PodClique | None) -> PodClique:
-    """`wanted` with the size of the PodClique that exists.
+    """`wanted` with the size of the PodClique that exists, if it does.
 
-    Its replicas belong to whoever scales it. A minimum that the set leaves open is all pods that it was made with, and
-    cannot be changed.
+    Users and autoscalers own its replicas. A minimum that the user leaves open is the number of pods that the PodClique
+    was created with, and stays so.
     """
     if known is not None:
         wanted.spec.replicas = known.spec.replicas
@@ -135,10 +139,10 @@ def _from_label(name: str, label: str) -> dict[str, object]:
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}
 
 
-def _users(clique: Clique) -> dict[str, str]:
+def _users_labels(clique: Clique) -> dict[str, str]:
     return {k: v for k, v in clique.labels.items() if k not in labels.PLACE}
 
 
 def _annotations(clique: Clique) -> dict[str, str]:
-    """The gang's topology is said on the gang, not on its cliques."""
+    """Without the name of the topology, which only the gang carries."""
     return {k: v for k, v in clique.annotations.items() if k != labels.TOPOLOGY_NAME}

@@ -1,4 +1,4 @@
-"""Metadata, as JSON, of what a set makes of kinds that are not Grove's own."""
+"""The metadata, as JSON, of objects whose kinds are not Grove's own: Services, claims, autoscalers and the like."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def metadata(layout: SetLayout, name: str, own: dict[str, str], owner: OwnerReference | None = None) -> Json:
-    """`own` are the labels that say what the object is. Its owner is the set, unless another is given."""
+    """`own` are the labels that identify the object. The set owns it, unless another owner is given."""
     return {
         "name": name,
         "namespace": layout.namespace,

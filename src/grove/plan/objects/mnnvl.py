@@ -1,7 +1,7 @@
 """NVLink domains: a ComputeDomain per replica and group, and the claims that put GPU pods into it.
 
-The group of a clique is said by the annotation `grove.io/mnnvl-group` on the clique, else on its scaling group, else
-on the set; `none` opts out. Only cliques that ask for GPUs take part.
+The annotation `grove.io/mnnvl-group` names the group of a clique. The clique's own annotation comes first, then that of
+its scaling group, then that of the set; `none` opts out. Only cliques that ask for GPUs take part.
 """
 
 from typing import Any
@@ -12,35 +12,36 @@ from msgspec import Raw
 from grove.api import labels, names
 from grove.api.podcliqueset import Clique
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.podspec import PodSpecEditor
+from grove.plan.objects.podspec import PodSpecEditor, RawObject
 
 CLAIM = "mnnvl-claim"
 _GPU = "nvidia.com/gpu"
 
 
 def domain_group(layout: SetLayout, clique: Clique) -> str | None:
-    """The NVLink group of a clique, if it has one and asks for GPUs."""
+    """The NVLink group of a clique; None if it has none or asks for no GPUs."""
     group = layout.group_of.get(clique.name)
     levels = (
         clique.annotations,
         group.template.annotations if group else {},
         layout.pcs.metadata.annotations,
     )
-    said = next((a[labels.MNNVL_GROUP] for a in levels if labels.MNNVL_GROUP in a), labels.MNNVL_NONE)
-    if said == labels.MNNVL_NONE:
+    name = next((a[labels.MNNVL_GROUP] for a in levels if labels.MNNVL_GROUP in a), labels.MNNVL_NONE)
+    containers = PodSpecEditor(clique.spec.pod_spec).containers()
+    if name == labels.MNNVL_NONE or not any(_wants_gpus(c.get("resources") or {}) for c in containers):
         return None
-    return said if any(_asks_for_gpus(c) for c in PodSpecEditor(clique.spec.pod_spec).containers()) else None
+    return name
 
 
 def claim_domain(editor: PodSpecEditor, layout: SetLayout, clique: Clique, i: int) -> None:
-    """Makes the pods of an enrolled clique claim their replica's domain."""
+    """Adds the claim of the replica's domain to the pods of a clique that takes part, unless the user added it."""
     group = domain_group(layout, clique)
     if group is None or any(c.get("name") == CLAIM for c in editor.get("resourceClaims") or []):
         return
     domain = names.compute_domain(layout.name, i, group)
     editor.append("resourceClaims", {"name": CLAIM, "resourceClaimTemplateName": domain})
 
-    def claim(container: dict[str, Raw]) -> None:
+    def claim(container: RawObject) -> None:
         resources: dict[str, Any] = msgspec.json.decode(container.get("resources", Raw(b"{}"))) or {}
         if _wants_gpus(resources):
             resources["claims"] = [*(resources.get("claims") or []), {"name": CLAIM}]
@@ -75,10 +76,6 @@ def _compute_domain(layout: SetLayout, i: int, group: str) -> dict[str, Any]:
         },
         "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": name}}},
     }
-
-
-def _asks_for_gpus(container: dict[str, Any]) -> bool:
-    return _wants_gpus(container.get("resources") or {})
 
 
 def _wants_gpus(resources: dict[str, Any]) -> bool:

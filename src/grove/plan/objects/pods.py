@@ -23,7 +23,7 @@ from grove.plan.layout.set_layout import SetLayout, owner_reference
 from grove.plan.objects.claims import claims_of_pod
 from grove.plan.objects.metadata import Json
 from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
-from grove.plan.objects.podspec import PodSpecEditor
+from grove.plan.objects.podspec import PodSpecEditor, RawObject
 from grove.plan.objects.startup import CONTAINER, wait_for_parents
 
 _NAMELESS = Raw(b'""')
@@ -138,7 +138,7 @@ def _use_claims(editor: PodSpecEditor, claims: list[str]) -> None:
         return
     editor.append("resourceClaims", *({"name": c, "resourceClaimName": c} for c in claims))
 
-    def use(container: dict[str, Raw]) -> None:
+    def use(container: RawObject) -> None:
         if msgspec.json.decode(container.get("name", _NAMELESS)) == CONTAINER:
             return
         resources: Json = msgspec.json.decode(container.get("resources", Raw(b"{}"))) or {}

@@ -1,4 +1,4 @@
-"""The headless Service of each replica: one address for all its pods, and a host name for each.
+"""The headless Service of each replica. It gives every pod a DNS name:
 
 <PodClique>-<p>.<set>-<i>.<namespace>.svc.cluster.local
 """

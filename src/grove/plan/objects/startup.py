@@ -2,8 +2,8 @@
 
     for every parent in startsAfter:  ready pods of the parent >= its minAvailable
 
-It is added only to pods that have somebody to wait for. It sees other pods through the token of the set's own account
-(`grove.plan.objects.access`), and learns its namespace and gang from the pod's metadata.
+Only pods that have to wait get the container. It reads other pods with the token of the set's service account
+(`grove.plan.objects.access`), and its namespace and gang from the pod's metadata, through a downward API volume.
 """
 
 from grove.api import labels, names
@@ -24,11 +24,11 @@ _POD_INFO, _POD_INFO_PATH = "pod-info-vol", "/var/grove/pod-info"
 def wait_for_parents(
     editor: PodSpecEditor, layout: SetLayout, clique: PodClique, gang: PodGang, image: str
 ) -> None:
-    """Adds the container, as the last one before those of the pod itself, if there is anybody to wait for."""
+    """Adds the init container, after the user's own, if the clique has parents."""
     if not clique.spec.starts_after:
         return
     minimums = {g.name: g.min_replicas for g in gang.spec.pod_groups}
-    # A parent that the gang no longer has would be waited for in vain.
+    # A parent that is no longer part of the gang would never become ready.
     parents = [p for p in clique.spec.starts_after if p in minimums]
     editor.append("volumes", *_volumes(layout))
     editor.append(

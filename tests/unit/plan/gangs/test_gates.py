@@ -104,6 +104,10 @@ def test_gates_open_when_every_rule_holds() -> None:
             gang(INITIALIZED, synced(generation=None)),
             "the scheduler backend to follow the latest change of PodGang train-0",
         ),
+        (
+            gang(INITIALIZED, synced(generation=None), generation=1),
+            "the scheduler backend to follow the latest change of PodGang train-0",
+        ),
     ],
 )
 def test_no_gate_opens_while_the_gang_is_not_ready_for_it(found: PodGang | None, reason: str) -> None:
