@@ -33,7 +33,7 @@ from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request
 from grove.runtime.telemetry.logs import configure
@@ -105,7 +105,7 @@ async def bare(server: Server, gangs: int) -> float:
 
 
 @asynccontextmanager
-async def all_bound(cluster: Cluster, gangs: int) -> AsyncIterator[tuple[Client, asyncio.Event]]:
+async def all_bound(cluster: ClusterConnection, gangs: int) -> AsyncIterator[tuple[Client, asyncio.Event]]:
     """A client, and an event that is set when so many pods named `bench-...` have a node."""
     user = Client(HttpTransport(cluster), field_manager="bench")
     pods: Informer[Pod] = Informer(user, PODS, msgspec.json.Decoder(Pod).decode)

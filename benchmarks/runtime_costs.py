@@ -20,15 +20,15 @@ from grove.api.pod_view import Pod
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
-from grove.runtime.client.objects import ObjectKey, Resource, key_of
+from grove.runtime.client.kubeconfig import ClusterConnection
+from grove.runtime.client.objects import APIResource, ObjectKey, key_of
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.client.transport import Request, Response
 from grove.runtime.controller.concurrently import for_each, raise_failures
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.triggers import Trigger, itself
 
-PODS = Resource("", "v1", "pods", "Pod")
+PODS = APIResource("", "v1", "pods", "Pod")
 COUNT = 10_000
 WRITES = 2_000
 ROUNDS = 3
@@ -166,7 +166,7 @@ async def _memory(transport: _Recorded) -> float:
     return held / len(informer.cache)
 
 
-async def _writes(cluster: Cluster, example: bytes) -> tuple[float, float, float]:
+async def _writes(cluster: ClusterConnection, example: bytes) -> tuple[float, float, float]:
     transport = HttpTransport(cluster)
     pods = ResourceClient(Client(transport), PODS, decode)
     numbers = iter(range(1_000_000))

@@ -18,7 +18,7 @@ from grove_testbed.cluster import Cluster as Testbed
 
 from grove.runtime.client.credentials import FixedToken
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster, from_kubeconfig
+from grove.runtime.client.kubeconfig import ClusterConnection, from_kubeconfig
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -29,8 +29,8 @@ WRITES = ("create", "update", "patch", "delete")
 class Server:
     """`audit` counts what a real server answered; what the embedded one is asked is counted on the way to it."""
 
-    bench: Cluster
-    operator: Cluster
+    bench: ClusterConnection
+    operator: ClusterConnection
     audit: RequestCounter | None = None
 
     def recorder(self) -> "Recorder":
@@ -85,7 +85,7 @@ def embedded() -> Iterator[Server]:
     process.start()
     far.close()  # so that a server that does not start is an error here, and not waited for
     try:
-        cluster = Cluster(near.recv(), FixedToken())
+        cluster = ClusterConnection(near.recv(), FixedToken())
         yield Server(cluster, cluster)
     finally:
         near.close()

@@ -10,7 +10,7 @@ from grove_sandbox.apiserver import ApiServer
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import AlreadyExists
-from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata, key_of
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 from grove.runtime.controller.concurrently import for_each, raise_failures
@@ -20,13 +20,13 @@ from grove.runtime.controller.triggers import Trigger, added_or_deleted, itself
 from grove.runtime.telemetry.metrics import Metrics
 
 METRICS = Metrics()  # of no interest
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+CONFIG_MAPS = APIResource("", "v1", "configmaps", "ConfigMap")
 
 
 class ConfigMap(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     api_version: str = "v1"
     kind: str = "ConfigMap"
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     data: dict[str, str] = {}
 
 

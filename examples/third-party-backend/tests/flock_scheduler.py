@@ -8,10 +8,10 @@ from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
-from grove.runtime.client.objects import Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ResourceType
 
-_FLOCKS = Resource(FLOCKS.group, FLOCKS.version, FLOCKS.plural, FLOCKS.kind)
-_LANES = Resource(LANES.group, LANES.version, LANES.plural, LANES.kind, namespaced=False)
+_FLOCKS = APIResource(FLOCKS.group, FLOCKS.version, FLOCKS.plural, FLOCKS.kind)
+_LANES = APIResource(LANES.group, LANES.version, LANES.plural, LANES.kind, namespaced=False)
 
 
 class FlockScheduler:

@@ -21,7 +21,7 @@ from grove.operator.assembly import DEFAULT_INIT_IMAGE, BackendProcess, Operator
 from grove.operator.metrics import GroveMetrics
 from grove.runtime.client.client import Client
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.leader import Elector
 from grove.runtime.telemetry.health import HealthServer
@@ -53,7 +53,7 @@ class AddressError(Exception):
 class Runner:
     """`read` gives the configuration; `only` is the backend to run alone, or empty for the operator."""
 
-    def __init__(self, cluster: Cluster, read: Read, path: Path | None, only: str = "") -> None:
+    def __init__(self, cluster: ClusterConnection, read: Read, path: Path | None, only: str = "") -> None:
         self._cluster = cluster
         self._read = read
         self._path = path

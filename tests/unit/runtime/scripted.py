@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from grove.runtime.client.client import Client
-from grove.runtime.client.objects import PartialObject, Resource
+from grove.runtime.client.objects import APIResource, PartialObject
 from grove.runtime.client.transport import Request, Response
 
-PODS = Resource("", "v1", "pods", "Pod")
+PODS = APIResource("", "v1", "pods", "Pod")
 decode = msgspec.json.Decoder(PartialObject).decode
 
 Answer = Response | Exception | Callable[[Request], Response]

@@ -3,12 +3,12 @@
 from typing import Any
 
 import msgspec
-from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata, key_of
 
 Json = dict[str, Any]
 
 
-class KubeletPodMeta(ObjectMeta, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+class KubeletPodMeta(PartialMetadata, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     deletion_grace_period_seconds: int | None = None
 
 
@@ -49,10 +49,10 @@ class KubeletNodeSpec(msgspec.Struct, frozen=True, gc=False):
 
 
 class KubeletNode(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     spec: KubeletNodeSpec = KubeletNodeSpec()
     status: Json = {}
 
 
-PODS = Resource("", "v1", "pods", "Pod")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+PODS = APIResource("", "v1", "pods", "Pod")
+NODES = APIResource("", "v1", "nodes", "Node", namespaced=False)

@@ -6,7 +6,7 @@ Only these fields are decoded: nothing a scheduler decides can depend on anythin
 from typing import Any
 
 import msgspec
-from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource, key_of
+from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata, key_of
 
 Json = dict[str, Any]
 
@@ -42,7 +42,7 @@ class SchedulerPodStatus(msgspec.Struct, rename="camel", frozen=True, gc=False):
 
 
 class SchedulerPod(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     spec: SchedulerPodSpec
     status: SchedulerPodStatus = SchedulerPodStatus()
 
@@ -77,7 +77,7 @@ class SchedulerNodeStatus(msgspec.Struct, frozen=True, gc=False):
 
 
 class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     spec: SchedulerNodeSpec = SchedulerNodeSpec()
     status: SchedulerNodeStatus = SchedulerNodeStatus()
 
@@ -89,7 +89,7 @@ class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
 class PolicyObject(msgspec.Struct, frozen=True, gc=False):
     """An object of a kind that a scheduler has for itself: PodGroup, Queue, Topology and so on."""
 
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     spec: Json = {}
     status: Json = {}
 
@@ -103,14 +103,16 @@ class PolicyObject(msgspec.Struct, frozen=True, gc=False):
 
 
 class PriorityClass(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     value: int = 0
     global_default: bool = False
 
 
-PODS = Resource("", "v1", "pods", "Pod")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
-PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False)
+PODS = APIResource("", "v1", "pods", "Pod")
+NODES = APIResource("", "v1", "nodes", "Node", namespaced=False)
+PRIORITY_CLASSES = APIResource(
+    "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
+)
 
 
 def selector_matches(selector: Json, labels: dict[str, str]) -> bool:

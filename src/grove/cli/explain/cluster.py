@@ -16,12 +16,12 @@ from grove.plan.explain import Kind, Observed, Target
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import Forbidden, NotFound
-from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.events import EVENTS
 from grove.schedulers.registry import installed
 
-PODS = Resource("", "v1", "pods", "Pod")
+PODS = APIResource("", "v1", "pods", "Pod")
 WARNINGS = "type=Warning"
 
 # Changes within this window lead to one new answer: a step of the operator usually changes several objects.

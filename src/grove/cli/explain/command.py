@@ -9,7 +9,6 @@ from grove.cli.output import CommandError, Exit, Output, OutputOption, print_dat
 
 if TYPE_CHECKING:
     from grove.plan.explain import Explanation, Observed
-    from grove.runtime.client.kubeconfig import Cluster
 
 NameArgument = Annotated[
     str,
@@ -64,7 +63,7 @@ def explain(
 
 
 async def _answer(
-    cluster: "Cluster",
+    cluster: "ClusterConnection",
     namespace: str,
     name: str,
     output: Output,

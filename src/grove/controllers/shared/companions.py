@@ -5,18 +5,18 @@ A `Companion` keeps the metadata that it is found by, and its JSON, which is com
 
 import msgspec
 
-from grove.runtime.client.objects import ObjectMeta, Resource
+from grove.runtime.client.objects import APIResource, PartialMetadata
 
-PODS = Resource("", "v1", "pods", "Pod")
-SERVICES = Resource("", "v1", "services", "Service")
-SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
-SECRETS = Resource("", "v1", "secrets", "Secret")
-ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
-ROLE_BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
-AUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-CLAIMS = Resource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
-CLAIM_TEMPLATES = Resource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
-COMPUTE_DOMAINS = Resource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
+PODS = APIResource("", "v1", "pods", "Pod")
+SERVICES = APIResource("", "v1", "services", "Service")
+SERVICE_ACCOUNTS = APIResource("", "v1", "serviceaccounts", "ServiceAccount")
+SECRETS = APIResource("", "v1", "secrets", "Secret")
+ROLES = APIResource("rbac.authorization.k8s.io", "v1", "roles", "Role")
+ROLE_BINDINGS = APIResource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
+AUTOSCALERS = APIResource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+CLAIMS = APIResource("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
+CLAIM_TEMPLATES = APIResource("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")
+COMPUTE_DOMAINS = APIResource("resource.nvidia.com", "v1beta1", "computedomains", "ComputeDomain")
 
 COMPANIONS = (SERVICES, SERVICE_ACCOUNTS, SECRETS, ROLES, ROLE_BINDINGS, AUTOSCALERS)
 # A cluster may not serve these.
@@ -25,7 +25,7 @@ OPTIONAL_KINDS = (*OPTIONAL_COMPANIONS, CLAIM_TEMPLATES)
 
 
 class Companion(msgspec.Struct, kw_only=True):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     kind: str = ""
     body: bytes = b""
     """The whole object as the server sent it."""

@@ -6,7 +6,7 @@ import msgspec
 
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import NotFound, TransportError
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 from grove.runtime.client.requests import Call
 from grove.runtime.client.transport import Request
 
@@ -21,14 +21,14 @@ async def group_versions(client: Client) -> dict[str, list[str]]:
     return found
 
 
-async def resources(client: Client, group: str, version: str) -> dict[str, Resource]:
+async def resources(client: Client, group: str, version: str) -> dict[str, APIResource]:
     """The resources of a group and version by plural name, without subresources; empty if it is not served."""
     try:
         answer = await _get(client, f"/apis/{group}/{version}" if group else f"/api/{version}", _resources)
     except NotFound:
         return {}
     return {
-        r.name: Resource(group, version, r.name, r.kind, r.namespaced)
+        r.name: APIResource(group, version, r.name, r.kind, r.namespaced)
         for r in answer.resources
         if "/" not in r.name
     }
@@ -52,19 +52,19 @@ class _Groups(msgspec.Struct):
     groups: list[_Group]
 
 
-class _Resource(msgspec.Struct):
+class _APIResourceEntry(msgspec.Struct):
     name: str
     kind: str
     namespaced: bool
 
 
-class _Resources(msgspec.Struct):
-    resources: list[_Resource]
+class _APIResourceList(msgspec.Struct):
+    resources: list[_APIResourceEntry]
 
 
 _core = msgspec.json.Decoder(_Core)
 _groups = msgspec.json.Decoder(_Groups)
-_resources = msgspec.json.Decoder(_Resources)
+_resources = msgspec.json.Decoder(_APIResourceList)
 
 A = TypeVar("A")
 

@@ -15,7 +15,7 @@ import aiohttp
 from yarl import URL
 
 from grove.runtime.client.errors import TransportError
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.proxy import proxy_from_environment
 from grove.runtime.client.transport import Request, Response
 
@@ -27,7 +27,7 @@ CONNECT_TIMEOUT_SECONDS = 10.0
 class HttpTransport:
     """Created inside a running event loop, and closed there."""
 
-    def __init__(self, cluster: Cluster, *, user_agent: str = "grove") -> None:
+    def __init__(self, cluster: ClusterConnection, *, user_agent: str = "grove") -> None:
         self._cluster = cluster
         self._proxy = proxy_from_environment(cluster.server)
         self._headers = {

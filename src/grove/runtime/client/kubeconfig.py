@@ -26,7 +26,7 @@ class KubeconfigError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterConnection:
     """Everything that a transport needs to reach a cluster. `tls` is None for plain HTTP."""
 
     server: str
@@ -39,7 +39,7 @@ class Cluster:
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> Cluster:
+def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> ClusterConnection:
     """The cluster of the given file; else of $KUBECONFIG; else the cluster of this pod; else of ~/.kube/config."""
     if kubeconfig:
         return from_kubeconfig([Path(kubeconfig)], context)
@@ -50,10 +50,10 @@ def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> C
     return from_kubeconfig([Path.home() / ".kube" / "config"], context)
 
 
-def from_service_account(folder: Path = SERVICE_ACCOUNT) -> Cluster:
+def from_service_account(folder: Path = SERVICE_ACCOUNT) -> ClusterConnection:
     """The cluster of this pod. The kubelet rotates the token in place."""
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
-    return Cluster(
+    return ClusterConnection(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         credentials=TokenFile(folder / "token"),
         tls=ssl.create_default_context(cafile=str(folder / "ca.crt")),
@@ -63,7 +63,7 @@ def from_service_account(folder: Path = SERVICE_ACCOUNT) -> Cluster:
 
 def from_kubeconfig(
     paths: list[Path], context: str | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-) -> Cluster:
+) -> ClusterConnection:
     """The cluster of a context, by default the current one. If two files define the same name, the first wins."""
     files = [_read(path) for path in paths if path.exists()]
     if not files:
@@ -84,7 +84,7 @@ def from_kubeconfig(
     if scheme not in ("http", "https"):
         raise KubeconfigError(f"{cluster_file.path}: {cluster.server!r} is neither http:// nor https://")
     tls = _tls(cluster_file, cluster) if scheme == "https" else None
-    return Cluster(
+    return ClusterConnection(
         server=cluster.server.rstrip("/"),
         credentials=_credentials(user_file, user, cluster_file, cluster, tls, now),
         tls=tls,

@@ -53,7 +53,7 @@ class ResourceType(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class APIResource:
     """A `ResourceType` for callers that have no class of their own."""
 
     group: str
@@ -85,7 +85,7 @@ class ObjectKey(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class OwnerReference(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, gc=False):
+class PartialOwnerReference(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, gc=False):
     api_version: str
     kind: str
     name: str
@@ -94,7 +94,7 @@ class OwnerReference(msgspec.Struct, rename="camel", omit_defaults=True, frozen=
     block_owner_deletion: bool | None = None
 
 
-class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+class PartialMetadata(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
     name: str | None = None
     generate_name: str | None = None
     namespace: str | None = None
@@ -106,7 +106,7 @@ class ObjectMeta(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tru
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     finalizers: list[str] = []
-    owner_references: list[OwnerReference] = []
+    owner_references: list[PartialOwnerReference] = []
 
 
 class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True, gc=False):
@@ -114,7 +114,7 @@ class PartialObject(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
 
     api_version: str | None = None
     kind: str | None = None
-    metadata: ObjectMeta
+    metadata: PartialMetadata
 
 
 def key_of(obj: KubeObject) -> ObjectKey:

@@ -18,13 +18,20 @@ import structlog
 
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import NamespaceTerminating, NotFound, RequestError
-from grove.runtime.client.objects import KubeObject, ObjectKey, PartialObject, Resource, ResourceType, key_of
+from grove.runtime.client.objects import (
+    APIResource,
+    KubeObject,
+    ObjectKey,
+    PartialObject,
+    ResourceType,
+    key_of,
+)
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.queue import Queue
 
 log = structlog.get_logger(__name__)
 
-EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
+EVENTS = APIResource("events.k8s.io", "v1", "events", "Event")
 
 
 @dataclass(frozen=True)

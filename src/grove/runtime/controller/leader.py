@@ -16,14 +16,14 @@ import structlog
 
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import AlreadyExists, Conflict, NotFound, RequestError
-from grove.runtime.client.objects import ObjectKey, ObjectMeta, Resource
+from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.client.transport import Transport
 from grove.runtime.telemetry.metrics import Metrics
 
 log = structlog.get_logger(__name__)
 
-LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+LEASES = APIResource("coordination.k8s.io", "v1", "leases", "Lease")
 
 
 class LeadershipLostError(Exception):
@@ -196,7 +196,7 @@ class _LeaseSpec(msgspec.Struct, rename="camel"):
 
 
 class _Lease(msgspec.Struct):
-    metadata: ObjectMeta
+    metadata: PartialMetadata
     spec: _LeaseSpec = msgspec.field(default_factory=_LeaseSpec)
 
 

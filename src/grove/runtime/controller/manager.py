@@ -14,7 +14,7 @@ from grove.runtime.client.backoff import Backoff
 from grove.runtime.client.client import Client
 from grove.runtime.client.discovery import resources
 from grove.runtime.client.errors import RequestError
-from grove.runtime.client.objects import Obj, PartialObject, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, Obj, PartialObject, ResourceType
 from grove.runtime.client.resource_client import Decode
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.events import EventRecorder
@@ -176,7 +176,7 @@ class Manager:
 
 # For kinds without a CustomResourceDefinition, which come with a new release of the server.
 DISCOVERY_INTERVAL_SECONDS = 60.0
-DEFINITIONS = Resource(
+DEFINITIONS = APIResource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
 # How long the shutdown may wait for the last events to be written.

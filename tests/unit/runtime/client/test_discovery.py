@@ -1,7 +1,7 @@
 """Discovery: which groups, versions and resources a server has."""
 
 from grove.runtime.client.discovery import group_versions, resources
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 from tests.unit.runtime.scripted import Script, client, ok, refusal
 
 
@@ -36,6 +36,6 @@ async def test_resources_of_a_version_are_found_without_their_subresources() -> 
     ]
     script = Script(ok({"kind": "APIResourceList", "resources": listed}), refusal(404, "NotFound"))
     found = await resources(client(script), "scheduling.example", "v1")
-    assert found == {"podgroups": Resource("scheduling.example", "v1", "podgroups", "PodGroup")}
+    assert found == {"podgroups": APIResource("scheduling.example", "v1", "podgroups", "PodGroup")}
     assert await resources(client(script), "not.served", "v1") == {}
     assert [r.path for r in script.requests] == ["/apis/scheduling.example/v1", "/apis/not.served/v1"]

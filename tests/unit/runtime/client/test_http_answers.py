@@ -9,7 +9,7 @@ import pytest
 from grove.runtime.client.credentials import FixedToken
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.transport import Request
 
 GET = Request("GET", "/x")
@@ -32,7 +32,7 @@ async def talking_to(handler: Handler) -> AsyncIterator[HttpTransport]:
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     host, port = server.sockets[0].getsockname()
-    transport = HttpTransport(Cluster(f"http://{host}:{port}", FixedToken()))
+    transport = HttpTransport(ClusterConnection(f"http://{host}:{port}", FixedToken()))
     try:
         async with asyncio.timeout(20):
             yield transport

@@ -20,7 +20,7 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.credentials import FixedToken, TokenFile
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.objects import ObjectKey
 from grove.runtime.client.transport import Request
 from tests.unit.runtime.scripted import PODS, Pod, bookmark, decode, event
@@ -36,7 +36,7 @@ async def test_a_request_arrives_as_it_was_built() -> None:
         return web.Response(status=201, text=said, headers={"X-Thing": "1"})
 
     async with serving(echo) as address:
-        transport = HttpTransport(Cluster(address + "/prefix", FixedToken()))
+        transport = HttpTransport(ClusterConnection(address + "/prefix", FixedToken()))
         request = Request("POST", "/api/v1/pods", {"a": "b c&d"}, {"content-type": "application/json"}, b"{}")
         answer = await transport.send(request)
         await transport.close()
@@ -54,7 +54,7 @@ async def test_one_connection_is_used_again_and_again() -> None:
         return web.Response(text="{}")
 
     async with serving(note) as address:
-        transport = HttpTransport(Cluster(address, FixedToken()))
+        transport = HttpTransport(ClusterConnection(address, FixedToken()))
         for _ in range(5):
             await transport.send(GET)
         await transport.close()
@@ -78,11 +78,11 @@ async def test_a_server_with_the_right_certificate_is_trusted_and_any_other_is_n
     authority: trustme.CA,
 ) -> None:
     async with serving(hello, server_tls(authority)) as address:
-        transport = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(authority)))
+        transport = HttpTransport(ClusterConnection(address, FixedToken(), tls=client_tls(authority)))
         assert (await transport.send(GET)).status == 200
         await transport.close()
 
-        stranger = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(trustme.CA())))
+        stranger = HttpTransport(ClusterConnection(address, FixedToken(), tls=client_tls(trustme.CA())))
         with pytest.raises(TransportError, match="cannot connect") as caught:
             await stranger.send(GET)
         assert not caught.value.sent
@@ -94,7 +94,7 @@ async def test_a_token_is_sent_with_every_request() -> None:
         return web.Response(status=200 if request.headers.get("Authorization") == "Bearer t0" else 401)
 
     async with serving(check) as address:
-        transport = HttpTransport(Cluster(address, FixedToken("t0")))
+        transport = HttpTransport(ClusterConnection(address, FixedToken("t0")))
         assert (await transport.send(GET)).status == 200
         await transport.close()
 
@@ -113,7 +113,7 @@ async def test_a_token_rotated_on_disk_is_used_after_a_401(tmp_path: Path) -> No
     file = tmp_path / "token"
     file.write_text("first\n")
     async with serving(check) as address:
-        transport = HttpTransport(Cluster(address, TokenFile(file)))
+        transport = HttpTransport(ClusterConnection(address, TokenFile(file)))
         assert (await transport.send(GET)).status == 200
         valid = "second"
         file.write_text("second\n")
@@ -149,7 +149,7 @@ async def test_a_watch_survives_the_rotation_of_its_token(tmp_path: Path) -> Non
     file = tmp_path / "token"
     file.write_text("first")
     async with serving(watch) as address:
-        transport = HttpTransport(Cluster(address, TokenFile(file)))
+        transport = HttpTransport(ClusterConnection(address, TokenFile(file)))
         informer = Informer(Client(transport), PODS, decode)
         reading = asyncio.create_task(informer.run())
         await informer.synced.wait()
@@ -183,7 +183,7 @@ async def test_a_connection_that_nobody_answers_on_is_noticed() -> None:
         return answer
 
     async with serving(half_open) as address:
-        transport = HttpTransport(Cluster(address, FixedToken()))
+        transport = HttpTransport(ClusterConnection(address, FixedToken()))
         informer = Informer(Client(transport), PODS, decode, idle_timeout=0.3)
         reading = asyncio.create_task(informer.run())
         found = asyncio.Event()
@@ -200,7 +200,7 @@ async def test_a_server_that_accepts_and_never_answers_ends_in_an_error() -> Non
         return web.Response()
 
     async with serving(silent) as address:
-        transport = HttpTransport(Cluster(address, FixedToken()))
+        transport = HttpTransport(ClusterConnection(address, FixedToken()))
         client = Client(transport, timeout=0.2, attempts=1)
         with pytest.raises(TransportError, match="no answer within"):
             await client.send(requests.get(PODS, "default", "a"))
@@ -210,7 +210,7 @@ async def test_a_server_that_accepts_and_never_answers_ends_in_an_error() -> Non
 async def test_a_refused_connection_says_that_nothing_was_sent() -> None:
     async with serving(hello) as address:
         pass
-    transport = HttpTransport(Cluster(address, FixedToken()))
+    transport = HttpTransport(ClusterConnection(address, FixedToken()))
     with pytest.raises(TransportError, match="cannot connect") as caught:
         await transport.send(GET)
     assert not caught.value.sent
@@ -224,7 +224,7 @@ async def test_a_connection_that_breaks_says_that_the_request_may_have_arrived()
         return web.Response()
 
     async with serving(abort) as address:
-        transport = HttpTransport(Cluster(address, FixedToken()))
+        transport = HttpTransport(ClusterConnection(address, FixedToken()))
         with pytest.raises(TransportError, match="connection broke") as caught:
             await transport.send(Request("POST", "/x", body=b"{}"))
         assert caught.value.sent
@@ -241,7 +241,7 @@ async def test_a_stream_that_breaks_off_is_an_error_and_not_an_end() -> None:
         return answer
 
     async with serving(broken) as address:
-        transport = HttpTransport(Cluster(address, FixedToken()))
+        transport = HttpTransport(ClusterConnection(address, FixedToken()))
         stream = await transport.stream(GET)
         with pytest.raises(TransportError, match="connection broke"):
             async for _ in stream.chunks():
@@ -267,7 +267,7 @@ async def test_after_close_no_connection_is_left_open(authority: trustme.CA) -> 
         return answer
 
     async with serving(slow, server_tls(authority)) as address:
-        transport = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(authority)))
+        transport = HttpTransport(ClusterConnection(address, FixedToken(), tls=client_tls(authority)))
         closed, left_open = await transport.stream(GET), await transport.stream(GET)
         given_up = asyncio.create_task(transport.send(GET))
         await transport.send(Request("GET", "/quick"))

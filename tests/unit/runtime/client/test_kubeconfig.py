@@ -15,7 +15,7 @@ from aiohttp import web
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import (
-    Cluster,
+    ClusterConnection,
     KubeconfigError,
     find_cluster,
     from_kubeconfig,
@@ -53,7 +53,7 @@ async def who(request: web.Request) -> web.Response:
     return web.json_response([request.headers.get("Authorization"), names])
 
 
-async def asked(cluster: Cluster) -> Any:
+async def asked(cluster: ClusterConnection) -> Any:
     transport = HttpTransport(cluster)
     try:
         return json.loads((await transport.send(GET)).body)

@@ -7,7 +7,7 @@ import trustme
 
 from grove.runtime.client.credentials import FixedToken
 from grove.runtime.client.http_transport import HttpTransport
-from grove.runtime.client.kubeconfig import Cluster
+from grove.runtime.client.kubeconfig import ClusterConnection
 from grove.runtime.client.proxy import proxy_from_environment
 from grove.runtime.client.transport import Request
 from tests.unit.runtime.client.test_http_transport import client_tls, hello
@@ -79,7 +79,7 @@ async def test_a_request_to_an_https_server_is_tunnelled_through_the_proxy(
     proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
     async with serving(hello, server_tls(authority)) as address:
-        transport = HttpTransport(Cluster(address, FixedToken(), tls=client_tls(authority)))
+        transport = HttpTransport(ClusterConnection(address, FixedToken(), tls=client_tls(authority)))
         answer = await transport.send(Request("GET", "/x"))
         await transport.close()
     proxy.close()

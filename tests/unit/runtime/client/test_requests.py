@@ -3,12 +3,12 @@
 import pytest
 
 from grove.runtime.client import requests
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 from grove.runtime.client.requests import DeleteOptions, Preconditions
 from tests.unit.runtime.scripted import PODS
 
-SETS = Resource("grove.io", "v1alpha1", "podcliquesets", "PodCliqueSet")
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+SETS = APIResource("grove.io", "v1alpha1", "podcliquesets", "PodCliqueSet")
+NODES = APIResource("", "v1", "nodes", "Node", namespaced=False)
 
 
 def test_core_and_group_resources_have_their_own_roots() -> None:

@@ -7,15 +7,15 @@ from grove_sandbox.apiserver import Write
 from grove_sandbox.flow.gate_observer import NoGateOpensEarly
 
 from grove.api import labels
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 
 Json = dict[str, Any]
 GATE = labels.Gate.KUBERNETES
-PODS = Resource("", "v1", "pods", "Pod")
-GANGS = Resource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
+PODS = APIResource("", "v1", "pods", "Pod")
+GANGS = APIResource("scheduler.grove.io", "v1alpha1", "podgangs", "PodGang")
 
 
-def write(kind: str, resource: Resource, now: Json, before: Json | None = None) -> Write:
+def write(kind: str, resource: APIResource, now: Json, before: Json | None = None) -> Write:
     return Write(kind, resource, now, before)  # type: ignore[arg-type]
 
 

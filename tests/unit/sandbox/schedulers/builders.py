@@ -7,7 +7,7 @@ import msgspec
 from grove_sandbox.schedulers.objects import PolicyObject, PriorityClass, SchedulerNode, SchedulerPod
 from grove_sandbox.schedulers.policy import Policy, Round, View
 
-from grove.runtime.client.objects import ObjectMeta
+from grove.runtime.client.objects import PartialMetadata
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GATE = [{"name": "grove.io/podgang-pending-creation"}]
@@ -74,7 +74,7 @@ def policy_object(
     annotations: dict[str, str] | None = None,
     age: int = 0,
 ) -> PolicyObject:
-    meta = ObjectMeta(
+    meta = PartialMetadata(
         name=name,
         namespace=namespace,
         uid=f"{namespace}/{name}",
@@ -86,7 +86,7 @@ def policy_object(
 
 
 def priority_class(name: str, value: int) -> PriorityClass:
-    return PriorityClass(ObjectMeta(name=name, uid=name), value)
+    return PriorityClass(PartialMetadata(name=name, uid=name), value)
 
 
 def look(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 
 from grove_sandbox.schedulers.amounts import Amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang
@@ -12,7 +12,7 @@ from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
-POD_GROUPS = Resource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
+POD_GROUPS = APIResource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
 SUBGROUP = "kai.scheduler/subgroup-name"
 
 _TASK_PRIORITY = "kai.scheduler/task-priority"

@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from grove.runtime.client.objects import Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ResourceType
 
 from grove_sandbox.schedulers.amounts import total
 from grove_sandbox.schedulers.gangs import place
@@ -26,8 +26,8 @@ from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObjec
 from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot
 
-QUEUES = Resource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
-TOPOLOGIES = Resource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
+QUEUES = APIResource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
+TOPOLOGIES = APIResource("kai.scheduler", "v1alpha1", "topologies", "Topology", namespaced=False)
 
 _LINK = "pod-group-name"
 _NODE_POOL = "kai.scheduler/node-pool"

@@ -18,15 +18,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import Domain, Placement
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
-POD_GROUPS = Resource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
-TOPOLOGIES = Resource(
+POD_GROUPS = APIResource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
+TOPOLOGIES = APIResource(
     "scheduling.koordinator.sh",
     "v1alpha1",
     "clusternetworktopologies",

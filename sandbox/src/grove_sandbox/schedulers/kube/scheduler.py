@@ -15,7 +15,7 @@ Not simulated: preemption, claims of groups, preferred affinity.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import Domain, Gang, PlacementOutcome, place
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
@@ -30,19 +30,19 @@ _MAX_DEPTH = 4
 class Release:
     """What differs between the versions."""
 
-    pod_groups: Resource
-    composites: Resource | None
+    pod_groups: APIResource
+    composites: APIResource | None
     condition: str
     tree_is_unit: bool
 
 
-V1_36 = Release(Resource(_GROUP, "v1alpha2", "podgroups", "PodGroup"), None, "PodGroupScheduled", False)
+V1_36 = Release(APIResource(_GROUP, "v1alpha2", "podgroups", "PodGroup"), None, "PodGroupScheduled", False)
 V1_37_FLAT = Release(
-    Resource(_GROUP, "v1beta1", "podgroups", "PodGroup"), None, "PodGroupInitiallyScheduled", True
+    APIResource(_GROUP, "v1beta1", "podgroups", "PodGroup"), None, "PodGroupInitiallyScheduled", True
 )
 V1_37 = Release(
     V1_37_FLAT.pod_groups,
-    Resource(_GROUP, "v1alpha3", "compositepodgroups", "CompositePodGroup"),
+    APIResource(_GROUP, "v1alpha3", "compositepodgroups", "CompositePodGroup"),
     "PodGroupInitiallyScheduled",
     True,
 )

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.objects import Json, SchedulerPod
 from grove_sandbox.schedulers.policy import Round, View, by_priority, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot
 
-WORKLOADS = Resource("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
+WORKLOADS = APIResource("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
 _PERMIT = timedelta(minutes=5)
 
 _Key = tuple[str, str, str, str]

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 
 from grove_sandbox.schedulers.gangs import Domain
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerNode, selector_matches
 
-HYPER_NODES = Resource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
+HYPER_NODES = APIResource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
 
 
 class HyperNodes:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from grove.runtime.client.objects import Resource
+from grove.runtime.client.objects import APIResource
 
 from grove_sandbox.schedulers.amounts import amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang, Placement
@@ -13,7 +13,7 @@ from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priorit
 from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HyperNodes
 
-POD_GROUPS = Resource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+POD_GROUPS = APIResource("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 
 _TASK = "volcano.sh/task-spec"
 

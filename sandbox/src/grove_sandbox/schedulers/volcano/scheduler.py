@@ -14,7 +14,7 @@ The queues' controller is played too: it opens new queues. Not simulated: preemp
 
 from collections.abc import Sequence
 
-from grove.runtime.client.objects import ObjectKey, Resource, ResourceType
+from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import place
 from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObject
@@ -23,7 +23,7 @@ from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HYPER_NODES, HyperNodes
 from grove_sandbox.schedulers.volcano.job import POD_GROUPS, VolcanoJob
 
-QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
+QUEUES = APIResource("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 
 _LINK = "scheduling.k8s.io/group-name"
 

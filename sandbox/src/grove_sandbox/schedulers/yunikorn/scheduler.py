@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import msgspec
-from grove.runtime.client.objects import ObjectMeta, ResourceType
+from grove.runtime.client.objects import PartialMetadata, ResourceType
 
 from grove_sandbox.schedulers.objects import PODS, Json, SchedulerPod, SchedulerPodSpec
 from grove_sandbox.schedulers.policy import Round, SchedulerEvent, View, by_priority, place_alone
@@ -224,7 +224,7 @@ def _placeholder_pod(first: SchedulerPod, app: str, group: Json, number: int) ->
     shape["containers"] = [{"resources": {"requests": group["minResource"]}}]
     spec = msgspec.convert(shape, SchedulerPodSpec)
     name = f"tg-{app[:28]}-{group['name'][:20]}-{number}"
-    meta = ObjectMeta(
+    meta = PartialMetadata(
         name=name,
         namespace=first.metadata.namespace,
         uid=f"{first.uid}/{group['name']}/{number}",
