@@ -9,6 +9,7 @@ from grove.cli.output import CommandError, Exit, Output, OutputOption, print_dat
 
 if TYPE_CHECKING:
     from grove.plan.explain import Explanation, Observed
+    from grove.runtime.client.kubeconfig import ClusterConnection
 
 NameArgument = Annotated[
     str,
