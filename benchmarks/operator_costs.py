@@ -34,8 +34,11 @@ from benchmarks.pace import Pace
 from benchmarks.servers import WRITES, Recorder, Server, embedded, real
 from grove.api.config import OperatorConfiguration
 from grove.api.serialization.crds import all_crds
-from grove.controllers.podcliqueset.running_reason import LOOK_EVERY, LOOK_PER_REPLICA
-from grove.controllers.shared.status_writer import GATHER_ON_THE_WAY
+from grove.controllers.podcliqueset.running_reasons import (
+    EXPLAIN_INTERVAL_SECONDS,
+    EXPLAIN_INTERVAL_SECONDS_PER_REPLICA,
+)
+from grove.controllers.shared.status_writer import STARTUP_BATCH_WINDOW_SECONDS
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
 from grove.runtime.client.client import Client
@@ -143,7 +146,13 @@ async def measure(server: Server, replicas: int, pods: int) -> Result:
             seconds = time.monotonic() - started
             await _at_rest(operator, recorder)
         # Why the set does not run yet is looked at less often. Another operator would look at once, and write it.
-        await _at_rest(operator, recorder, LOOK_EVERY + LOOK_PER_REPLICA * replicas + GATHER_ON_THE_WAY)
+        await _at_rest(
+            operator,
+            recorder,
+            EXPLAIN_INTERVAL_SECONDS
+            + EXPLAIN_INTERVAL_SECONDS_PER_REPLICA * replicas
+            + STARTUP_BATCH_WINDOW_SECONDS,
+        )
         stop.set()
         await running
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -172,7 +181,9 @@ def _operator(recorder: Recorder) -> Operator:
     return Operator(client, configuration, Registry(configuration.scheduler))
 
 
-async def _at_rest(operator: Operator, recorder: Recorder, seconds: float = 2 * GATHER_ON_THE_WAY) -> None:
+async def _at_rest(
+    operator: Operator, recorder: Recorder, seconds: float = 2 * STARTUP_BATCH_WINDOW_SECONDS
+) -> None:
     """Until no key waits and nothing was asked or written for so long; without a word, longer than a report waits."""
     while True:
         before = len(recorder.answered)

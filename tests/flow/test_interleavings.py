@@ -20,7 +20,7 @@ from grove_sandbox.flow.bystander import Bystander
 
 from grove.api import PodGang
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
-from grove.controllers.podclique.clique_controller import CliqueController
+from grove.controllers.podclique.controller import CliqueController
 from grove.operator.assembly import BackendProcess, Operator, Process
 from grove.plan.gangs import gates
 from grove.runtime.client.client import Client
@@ -291,7 +291,7 @@ async def test_a_gang_comes_up_with_its_backend_in_another_process(monkeypatch: 
 
 async def test_a_wake_up_that_is_seldom_needed_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who comes up after its base gang was placed does not need to be told of that."""
-    monkeypatch.setattr(CliqueController, "_of_base", lambda self, gang: [])
+    monkeypatch.setattr(CliqueController, "_cliques_scaled_from", lambda self, gang: [])
     async with laboratory(monkeypatch) as lab, asyncio.TaskGroup() as others:
         await scaling_out(lab, others)
         found = await lab.every_order(opened=2)

@@ -12,8 +12,8 @@ from grove_sandbox.flow.cluster import backend_alone
 
 from grove.api.config import OperatorConfiguration
 from grove.api.serialization import codec
-from grove.controllers import podgang as gangs
-from grove.controllers.podgang import GangController
+from grove.controllers.podgang import controller as gangs
+from grove.controllers.podgang.controller import GangController
 from grove.controllers.scheduler_objects.discovery import Discovery
 from grove.runtime.client.objects import ObjectKey
 from grove.schedulers.kai.backend import Kai
@@ -134,7 +134,7 @@ async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pyte
 
 async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if nobody waited for what a gang says of itself, so that it were only reported, now and then."""
-    monkeypatch.setattr(gangs, "steers", lambda *_: False)
+    monkeypatch.setattr(gangs, "others_wait_for", lambda *_: False)
     async with cluster_with_crds(nodes=0) as grove, operator(grove, batch_window=0.0):
         await quiet()
         await grove.apply(small())

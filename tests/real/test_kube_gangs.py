@@ -368,11 +368,10 @@ async def test_pods_without_their_group_wait_for_it(lab: RealLab, dialect: str) 
 
 async def test_probes_tell_what_the_server_keeps(lab: RealLab, dialect: str) -> None:
     """Each dialect is chosen by its own probes, on a server with exactly its switches."""
-    from grove.controllers.scheduler_objects.discovery import Discovery
+    from grove.controllers.scheduler_objects.probing import discover_kinds
 
-    backend = Kubernetes({})
-    known = await Discovery(lab.client, [backend])._answer(backend)
-    kept = known.kept
+    found = await discover_kinds(lab.client, Kubernetes({}))
+    kept = found.kept
     assert ("parent" in kept) == (dialect == "CompositePodGroup")
     assert ("schedulingGroup" in kept) == (
         dialect in ("CompositePodGroup", "PodGroupV1beta1", "PodGroupV1alpha2")
@@ -380,4 +379,4 @@ async def test_probes_tell_what_the_server_keeps(lab: RealLab, dialect: str) -> 
     assert ("workloadRef" in kept) == (dialect == "WorkloadV1alpha1")
     assert ("disruption-v1alpha2" in kept) == (dialect == "PodGroupV1alpha2")
     if dialect == "NoGangAPI":
-        assert {"schedulingGroup", "workloadRef"} <= known.dropped
+        assert {"schedulingGroup", "workloadRef"} <= found.dropped

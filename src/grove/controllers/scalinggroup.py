@@ -1,4 +1,4 @@
-"""PodCliqueScalingGroups: the PodCliques of each copy, and the status of the group."""
+"""The controller of PodCliqueScalingGroups: the PodCliques of each copy, and the status of the group."""
 
 from grove.api import (
     PodClique,
@@ -11,15 +11,17 @@ from grove.api import (
 from grove.api.conditions import EventReason
 from grove.api.podcliqueset import Clique
 from grove.api.serialization import codec
-from grove.controllers.podcliqueset.set_judgement import SetJudgements
+from grove.controllers.podcliqueset.set_judgements import SetJudgements
 from grove.controllers.shared.apply import Applier
 from grove.controllers.shared.claims import Claims
 from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.deletion import delete_all
+from grove.controllers.shared.failures import Failure, describe, failed, last_errors, raise_failures
 from grove.controllers.shared.finalizers import remove_finalizer
 from grove.controllers.shared.indexes import label, replica_index
 from grove.controllers.shared.informers import Informers
-from grove.controllers.shared.predicates import described_anew, not_as_left
-from grove.controllers.shared.status_writer import Reports, describe, last_errors
+from grove.controllers.shared.predicates import spec_or_metadata_changed, spec_or_status_edited
+from grove.controllers.shared.status_writer import StatusWriter
 from grove.plan.layout.set_layout import Group, SetLayout
 from grove.plan.objects.claims import group_claims
 from grove.plan.objects.cliques import CLIQUE_OURS, as_scaled, member_clique
@@ -36,7 +38,7 @@ class ScalingGroupController:
         self._informers = informers
         self._judgements = judgements
         self._applier = Applier()
-        self._reports = Reports()
+        self._statuses = StatusWriter()
         self._claims = Claims(context, informers)
 
     def controller(self) -> Controller[ObjectKey]:
@@ -48,47 +50,81 @@ class ScalingGroupController:
                 Trigger(
                     informers.groups,
                     itself,
-                    when=not_as_left,
-                    why="its replicas say how many copies there are",
+                    when=spec_or_status_edited,
+                    why="its replicas say how many copies exist",
                 ),
                 Trigger(
                     informers.cliques,
                     owner("PodCliqueScalingGroup"),
-                    why="a member that went must come back, and the status adds up the members' states",
+                    why="a deleted member is recreated, and the status adds up the members' statuses",
                 ),
                 Trigger(
                     informers.sets,
-                    self._of_set,
-                    when=described_anew,
-                    why="the members' template is in the set",
+                    self._groups_of_set,
+                    when=spec_or_metadata_changed,
+                    why="the set has the template of the members",
                 ),
             ],
             workers=self._context.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:
-        """Returns when to look again, to report."""
+        """Returns when to requeue, for a batched status."""
         group = self._informers.groups.cache.get(key)
         if group is None:
             return None
         if group.metadata.deletion_timestamp is not None:
-            self._reports.forget(uid_of(group))
+            self._statuses.forget(uid_of(group))
             finalizers = group.metadata.finalizers
             await remove_finalizer(self._informers.groups, group, finalizers, labels.Finalizer.SCALING_GROUP)
             return None
-        layout = self._judgements.get(ObjectKey(key.namespace, label(group, labels.PART_OF)))
-        failures: list[tuple[str, Exception]] = []
-        if layout is not None:
-            failures = await self._sync(group, layout)
-        wait = await self._write_status(group, layout, failures)
+        layout = self._judgements.layout(ObjectKey(key.namespace, label(group, labels.PART_OF)))
+        failures = await self._sync(group, layout) if layout is not None else []
+        requeue_after = await self._write_status(group, layout, failures)
+        raise_failures(f"PodCliqueScalingGroup {key}", failures)
+        return requeue_after
+
+    async def _sync(self, group: PodCliqueScalingGroup, layout: SetLayout) -> list[Failure]:
+        i = replica_index(group)
+        template = next((g for g in layout.groups if _is_template_of(group, layout, g, i)), None)
+        if i is None or template is None:
+            return []
+        claims = group_claims(layout, group, self._claims.templates(layout), self._claims.tags(layout))
+        failures = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
+        wanted = [
+            (clique, member_clique(layout, template, clique, i, j, group))
+            for j in range(group.spec.replicas)
+            for clique in template.cliques
+        ]
+        failures += await self._ensure_members(group, layout, wanted)
+        names_wanted = {key_of(member) for _, member in wanted}
+        surplus = [c for c in self._members(group) if key_of(c) not in names_wanted]
+        return failures + await delete_all(self._informers.cliques, surplus, "ERR_DELETE_PODCLIQUE")
+
+    async def _ensure_members(
+        self, group: PodCliqueScalingGroup, layout: SetLayout, wanted: list[tuple[Clique, PodClique]]
+    ) -> list[Failure]:
+        informer = self._informers.cliques
+
+        async def ensure(item: tuple[Clique, PodClique]) -> None:
+            clique, member = item
+            key = key_of(member)
+            # Read right before the write: by the time the last members are written, somebody may have scaled them.
+            body = codec.encode(as_scaled(layout, clique, member, informer.cache.get(key)))
+            owner_uid = uid_of(group)
+            await self._applier.ensure(informer, key, body, owner_uid=owner_uid, owned_fields=CLIQUE_OURS)
+
+        failures = failed(await for_each(wanted, ensure), "ERR_CREATE_PODCLIQUES")
         if failures:
-            raise ExceptionGroup(f"PodCliqueScalingGroup {key}", [e for _, e in failures])
-        return wait
+            note = f"{len(failures)} PodCliques could not be created: {describe(failures[0].error)}"
+            reason = EventReason.CLIQUE_CREATE_FAILED
+            self._context.warning_event(group, reason, note, "CreatePodClique")
+        return failures
 
     async def _write_status(
-        self, group: PodCliqueScalingGroup, layout: SetLayout | None, failures: list[tuple[str, Exception]]
+        self, group: PodCliqueScalingGroup, layout: SetLayout | None, failures: list[Failure]
     ) -> float | None:
-        """Returns when the report is due, if it is not yet."""
+        """Returns when the batched status is due."""
         now, old = self._context.now(), group.status
         known = old.last_errors if old else []
 
@@ -97,59 +133,23 @@ class ScalingGroupController:
             new.last_errors = last_errors(known, failures, now)
             return new
 
-        at_once = bool(failures or known)
-        wait, new = await self._reports.write(self._informers.groups, group, old, status, at_once=at_once)
-        if old and old.scheduled_replicas and new and not new.scheduled_replicas:
+        immediately = bool(failures or known)
+        write = await self._statuses.write(
+            self._informers.groups, group, old, status, immediately=immediately
+        )
+        if old and old.scheduled_replicas and write.written and not write.written.scheduled_replicas:
             note = f"none of {old.scheduled_replicas} scheduled copies is left"
             reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
             self._context.warning_event(group, reason, note, "Observe")
-        return wait
-
-    async def _sync(self, group: PodCliqueScalingGroup, layout: SetLayout) -> list[tuple[str, Exception]]:
-        i = replica_index(group)
-        template = next((g for g in layout.groups if _is(group, layout, g, i)), None)
-        if i is None or template is None:
-            return []
-        wanted = [
-            (c, member_clique(layout, template, c, i, j, group))
-            for j in range(group.spec.replicas)
-            for c in template.cliques
-        ]
-
-        async def ensure(item: tuple[Clique, PodClique]) -> None:
-            clique, member = item
-            key = key_of(member)
-            # As it is scaled when its turn comes: of many, the last are written when the first have been.
-            body = codec.encode(as_scaled(layout, clique, member, self._informers.cliques.cache.get(key)))
-            await self._applier.ensure(
-                self._informers.cliques, key, body, owner_uid=uid_of(group), ours=CLIQUE_OURS
-            )
-
-        async def delete(clique: PodClique) -> None:
-            await self._informers.cliques.objects.delete(key_of(clique), uid=uid_of(clique))
-
-        claims = group_claims(layout, group, self._claims.templates(layout), self._claims.tags(layout))
-        kept = await self._claims.keep(claims, uid_of(group), "ERR_SYNC_PCSG_RESOURCE_CLAIM")
-        made = await for_each(wanted, ensure)
-        expected = {key_of(member) for _, member in wanted}
-        surplus = [
-            c for c in self._members(group) if key_of(c) not in expected and not c.metadata.deletion_timestamp
-        ]
-        gone = await for_each(surplus, delete)
-        failures = [("ERR_CREATE_PODCLIQUES", o.error) for o in made if o.error is not None]
-        if failures:
-            note = f"{len(failures)} PodCliques could not be created: {describe(failures[0][1])}"
-            reason = EventReason.CLIQUE_CREATE_FAILED
-            self._context.warning_event(group, reason, note, "CreatePodClique")
-        return kept + failures + [("ERR_DELETE_PODCLIQUE", o.error) for o in gone if o.error is not None]
+        return write.requeue_after
 
     def _members(self, group: PodCliqueScalingGroup) -> list[PodClique]:
         found = self._informers.cliques.cache.by_index("group", key_of(group))
-        return [c for c in found if any(o.uid == group.metadata.uid for o in c.metadata.owner_references)]
+        return [c for c in found if any(o.uid == uid_of(group) for o in c.metadata.owner_references)]
 
-    def _of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
+    def _groups_of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
         return [key_of(g) for g in self._informers.groups.cache.by_index("set", key_of(pcs))]
 
 
-def _is(group: PodCliqueScalingGroup, layout: SetLayout, template: Group, i: int | None) -> bool:
+def _is_template_of(group: PodCliqueScalingGroup, layout: SetLayout, template: Group, i: int | None) -> bool:
     return i is not None and group.metadata.name == names.scaling_group(layout.name, i, template.name)

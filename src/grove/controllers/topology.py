@@ -1,33 +1,35 @@
-"""Schedulers' own topology objects: made from ClusterTopologyBindings, or, where a binding refers to one that somebody
-else manages, compared with it.
+"""The controller of ClusterTopologyBindings: keeps the schedulers' own topology objects.
 
-A scheduler whose kind the cluster does not serve is not installed: it counts only for a binding that refers to it.
+For each scheduler it creates the topology object, or, if the binding refers to one that somebody else manages, compares
+that one. A scheduler whose kind the cluster does not serve is not installed: it is reported only if a binding refers
+to it.
 """
 
 import asyncio
+from typing import Any
 
 import orjson
 
 from grove.api import ClusterTopologyBinding
 from grove.api.conditions import ConditionType, EventReason
 from grove.api.serialization import codec
-from grove.controllers.shared.apply import Applier, FixedFieldsError, ForeignObjectError, key_of_json
+from grove.controllers.shared.apply import Applier, ForeignObjectError, ImmutableFieldsError, key_of_json
 from grove.controllers.shared.companions import Companion, decode_companion
 from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.failures import describe
 from grove.controllers.shared.informers import Informers
-from grove.controllers.shared.predicates import described_anew
-from grove.controllers.shared.status_writer import describe, write_status
+from grove.controllers.shared.predicates import spec_or_metadata_changed
+from grove.controllers.shared.status_writer import write_status
 from grove.plan.difference import difference
 from grove.plan.layout.set_layout import owner_reference
 from grove.plan.status.conditions import find
 from grove.plan.status.topology_status import Compared, topology_status
-from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller
 from grove.runtime.controller.manager import Manager
-from grove.runtime.controller.triggers import Trigger, itself
+from grove.runtime.controller.triggers import Signal, SignalTrigger, Trigger, itself
 from grove.schedulers.backend import Backend
 from grove.schedulers.types import SchedulerObject
 
@@ -38,43 +40,45 @@ class TopologyController:
         self._informers = informers
         self._applier = Applier()
         self._schedulers: dict[str, tuple[Backend, Informer[Companion]]] = {
-            b.scheduler_name: (b, manager.informer(kind, decode_companion, required=False))
-            for b in sorted(context.registry.backends, key=lambda b: b.name)
-            if (kind := b.topology_kind) is not None
+            backend.scheduler_name: (backend, manager.informer(kind, decode_companion, required=False))
+            for backend in sorted(context.registry.backends, key=lambda b: b.name)
+            if (kind := backend.topology_kind) is not None
         }
+        self._scheduler_installed: Signal[None] = Signal()
 
     def controller(self) -> Controller[ObjectKey]:
-        made: Controller[ObjectKey] = Controller(
-            "clustertopologybinding",
-            self.reconcile,
-            [
-                Trigger(
-                    self._informers.topologies,
-                    itself,
-                    when=described_anew,
-                    why="schedulers follow its levels",
-                )
-            ],
-            workers=1,
-        )
+        topologies = self._informers.topologies
+        triggers: list[Trigger[Any, ObjectKey] | SignalTrigger[Any, ObjectKey]] = [
+            Trigger(
+                topologies,
+                itself,
+                when=spec_or_metadata_changed,
+                why="the schedulers' topologies have its levels",
+            ),
+            SignalTrigger(
+                self._scheduler_installed,
+                lambda _: [key_of(binding) for binding in topologies.cache],
+                why="a scheduler that was just installed needs its topologies",
+            ),
+        ]
+        triggers += [
+            Trigger(
+                informer,
+                self._bindings_of,
+                when=spec_or_metadata_changed,
+                why="the scheduler's topology was edited, or one that a binding refers to was created or deleted",
+                optional=True,
+            )
+            for _, informer in self._schedulers.values()
+        ]
+        return Controller("clustertopologybinding", self.reconcile, triggers, workers=1)
 
-        def note(change: Change[Companion]) -> None:
-            if described_anew(change):
-                for key in self._bindings_of(change.object):
-                    made.queue.add(key)
-
-        # Not triggers: a controller waits for those, and a scheduler may not be installed.
-        for _, informer in self._schedulers.values():
-            informer.cache.subscribe(note)
-        return made
-
-    async def follow_cluster(self, controller: Controller[ObjectKey]) -> None:
-        """Looks at all bindings again when a scheduler is installed. Until cancelled."""
+    async def follow_cluster(self) -> None:
+        """Fires a signal for each scheduler whose kind the cluster serves, as soon as its objects are read."""
 
         async def wait(informer: Informer[Companion]) -> None:
             await informer.synced.wait()
-            for binding in self._informers.topologies.cache:
-                controller.queue.add(key_of(binding))
+            self._scheduler_installed.fire(None)
 
         async with asyncio.TaskGroup() as group:
             for _, informer in self._schedulers.values():
@@ -92,7 +96,7 @@ class TopologyController:
             if name in referred:
                 compared.append(_compare(name, referred.pop(name), wanted, informer))
             elif informer.synced.is_set():
-                compared.append(await self._make(name, binding, wanted, informer, failures))
+                compared.append(await self._ensure(name, binding, wanted, informer, failures))
         for name, reference in referred.items():
             message = (
                 "is not enabled, or takes no topology from Grove: remove the reference, or enable its profile"
@@ -104,7 +108,7 @@ class TopologyController:
         if failures:
             raise ExceptionGroup(f"ClusterTopologyBinding {key}", failures)
 
-    async def _make(
+    async def _ensure(
         self,
         name: str,
         binding: ClusterTopologyBinding,
@@ -112,7 +116,7 @@ class TopologyController:
         informer: Informer[Companion],
         failures: list[Exception],
     ) -> Compared:
-        """A topology whose levels changed is made anew: they cannot be changed in place."""
+        """A topology whose levels changed is recreated: they cannot be changed in place."""
         metadata = wanted.body["metadata"] | {
             "ownerReferences": [codec.to_builtins(owner_reference(binding))]
         }
@@ -121,32 +125,32 @@ class TopologyController:
         key, uid = key_of_json(wanted.body), uid_of(binding)
         try:
             try:
-                made = await self._applier.ensure(
+                existing = await self._applier.ensure(
                     informer,
                     key,
                     body,
                     owner_uid=uid,
-                    ours=wanted.owned_fields,
-                    fixed=wanted.immutable_fields,
+                    owned_fields=wanted.owned_fields,
+                    immutable_fields=wanted.immutable_fields,
                 )
-            except FixedFieldsError as e:
+            except ImmutableFieldsError as e:
                 await informer.objects.delete(e.key, uid=e.uid)
-                made = await self._applier.ensure(informer, key, body, owner_uid=uid)
+                existing = await self._applier.ensure(informer, key, body, owner_uid=uid)
         except ForeignObjectError:
             message = (
-                f"{wanted.kind.kind} {wanted.name} exists and was not made by Grove: refer to it in "
+                f"{wanted.kind.kind} {wanted.name} exists and was not created by Grove: refer to it in "
                 f"schedulerTopologyBindings (schedulerName {name}), or delete it"
             )
             return Compared(name, wanted.name, False, message, failed=True)
         except RequestError as e:
             failures.append(e)
             return Compared(name, wanted.name, False, describe(e), failed=True)
-        if made is None:
-            return Compared(name, wanted.name, False, "the old one is still going away", failed=True)
+        if existing is None:
+            return Compared(name, wanted.name, False, "the old one is still being deleted", failed=True)
         return Compared(name, wanted.name, True)
 
     def _report(self, binding: ClusterTopologyBinding, compared: list[Compared]) -> None:
-        """Says it when things turn, not each time they are looked at."""
+        """Emits an event when a scheduler's topology begins to differ from the binding, and when all agree again."""
         old = find(
             binding.status.conditions if binding.status else [], ConditionType.SCHEDULER_TOPOLOGY_DRIFT
         )
@@ -171,7 +175,7 @@ class TopologyController:
 
 
 def _compare(name: str, reference: str, wanted: SchedulerObject, informer: Informer[Companion]) -> Compared:
-    """With an object that somebody else manages."""
+    """Compares the binding with a topology object that somebody else manages."""
     kind = f"{wanted.kind.kind} {reference}"
     if not informer.synced.is_set():
         message = f"the cluster does not serve {wanted.kind.kind} ({wanted.kind.api_version})"

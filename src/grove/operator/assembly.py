@@ -10,13 +10,13 @@ from typing import Any
 from grove import __version__
 from grove.api import PodClique
 from grove.api.config import OperatorConfiguration
-from grove.controllers.podclique.clique_controller import CliqueController
+from grove.controllers.podclique.controller import CliqueController
 from grove.controllers.podcliqueset.replica_controller import ReplicaController
 from grove.controllers.podcliqueset.set_controller import SetController
-from grove.controllers.podcliqueset.set_judgement import SetJudgements
-from grove.controllers.podgang import GangController
+from grove.controllers.podcliqueset.set_judgements import SetJudgements
+from grove.controllers.podgang.controller import GangController
 from grove.controllers.scalinggroup import ScalingGroupController
-from grove.controllers.scheduler_objects.sync import Backends
+from grove.controllers.scheduler_objects.local_backends import LocalBackends
 from grove.controllers.shared.companions import OPTIONAL_KINDS
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.informers import GangInformers, Informers, make_gang_informers, make_informers
@@ -55,19 +55,24 @@ class Process:
         now: Callable[[], datetime] = utc_now,
         elector: Elector | None = None,
         batch_window: float = BATCH_WINDOW_SECONDS,
+        count_selection: Callable[[str], None] = lambda backend: None,
     ) -> None:
         recorder = EventRecorder(client, NAME, instance, now=now)
         self.context = OperatorContext(
-            configuration=configuration, registry=registry, recorder=recorder, now=now
+            configuration=configuration,
+            registry=registry,
+            recorder=recorder,
+            now=now,
+            count_selection=count_selection,
         )
         self.manager = Manager(client, elector=elector, recorder=recorder, batch_window=batch_window)
         self.controllers: list[Controller[Any]] = []
-        self._watching: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
 
-    def translate(self, backends: Backends, cliques: Informer[PodClique] | None = None) -> None:
+    def translate(self, backends: LocalBackends, cliques: Informer[PodClique] | None = None) -> None:
         """Adds the controller of PodGangs. It keeps schedulers' own objects; with `cliques`, it initializes gangs."""
         self.controllers.append(GangController(self.context, self.informers, backends, cliques).controller())
-        self._watching.append(backends.follow_cluster)
+        self._background.append(backends.follow_cluster)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
@@ -75,13 +80,13 @@ class Process:
             self.manager.add(controller)
         lost: LeadershipLostError | None = None
         async with asyncio.TaskGroup() as group:
-            watching = [group.create_task(watch()) for watch in self._watching]
+            background = [group.create_task(task()) for task in self._background]
             try:
                 await self.manager.run(stop)
             except LeadershipLostError as e:
                 lost = e
-            for task in watching:
-                task.cancel()
+            for running in background:
+                running.cancel()
         if lost is not None:
             raise lost
 
@@ -120,7 +125,7 @@ class Operator(Process):
         context = self.context
         informers = self.informers = make_informers(self.manager, registry.backends, served)
         judgements = SetJudgements(context, informers)
-        backends = Backends(self.manager, registry.local, registry)
+        backends = LocalBackends(self.manager, registry.local, registry)
         replicas = ReplicaController(context, informers, judgements)
         self.controllers += [
             SetController(context, informers, judgements, replicas).controller(),
@@ -132,9 +137,8 @@ class Operator(Process):
         ]
         self.translate(backends, informers.cliques)
         topologies = TopologyController(context, informers, self.manager)
-        queue = topologies.controller()
-        self.controllers.append(queue)
-        self._watching.append(lambda: topologies.follow_cluster(queue))
+        self.controllers.append(topologies.controller())
+        self._background.append(topologies.follow_cluster)
 
 
 class BackendProcess(Process):
@@ -150,7 +154,7 @@ class BackendProcess(Process):
     ) -> None:
         super().__init__(client, configuration, registry, **settings)
         self.informers = make_gang_informers(self.manager, [backend])
-        self.translate(Backends(self.manager, [backend], registry))
+        self.translate(LocalBackends(self.manager, [backend], registry))
 
 
 async def discover(client: Client) -> list[ResourceType]:

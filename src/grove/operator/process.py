@@ -84,10 +84,10 @@ class Runner:
                 except OSError as e:
                     raise AddressError(f"cannot listen on {host}:{probes.port}: {e.strerror or e}") from e
             while not self._stop.is_set():
-                registry = Registry(configuration.scheduler, selected=metrics.selected)
+                registry = Registry(configuration.scheduler)
                 for said in registry.ambiguities():
                     log.warning("several backends match", ambiguity=said)
-                process = await self._assemble(configuration, registry, client, transport)
+                process = await self._assemble(configuration, registry, client, transport, metrics)
                 metrics.count(process.informers.gangs.cache)
                 configuration = await self._until_changed(configuration, process)
         finally:
@@ -119,6 +119,7 @@ class Runner:
         registry: Registry,
         client: Client,
         transport: HttpTransport,
+        metrics: GroveMetrics,
     ) -> Process:
         elector = self._elector(configuration, transport)
         if not self._only:
@@ -132,6 +133,7 @@ class Runner:
                 instance=self._instance,
                 elector=elector,
                 init_image=image,
+                count_selection=metrics.selected,
             )
         backend = registry.get(self._only)
         if backend is None:

@@ -69,17 +69,14 @@ def installed() -> dict[str, Factory]:
 
 
 class Registry:
-    """The enabled backends, in the order of the profiles. `selected` is told the name of each that is selected."""
+    """The enabled backends, in the order of the profiles."""
 
     def __init__(
         self,
         schedulers: Schedulers,
         factories: Mapping[str, Factory] | None = None,
-        *,
-        selected: Callable[[str], None] = lambda name: None,
     ) -> None:
         self._default = schedulers.default_profile_name
-        self._selected = selected
         self._by_name: dict[str, Backend] = {}
         self._separate: set[str] = set()
         self._cache: dict[tuple[str, str], Selection] = {}
@@ -112,13 +109,7 @@ class Registry:
         return self._by_name.get(name)
 
     def select(self, layout: SetLayout) -> Selection:
-        """The backend of a version of a set that is looked at for the first time. Raises SelectionError."""
-        found = self.selection(layout)
-        self._selected(found.backend.name)
-        return found
-
-    def selection(self, layout: SetLayout) -> Selection:
-        """The same for whoever looks again, which is not counted."""
+        """The backend of a set. Raises SelectionError."""
         override = layout.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
         key = (override, layout.scheduler_name)
         if key not in self._cache:

@@ -1,17 +1,11 @@
 """Which backend a set gets, and what is said when that is not clear."""
 
-from types import SimpleNamespace
-from typing import cast
-
 import pytest
 from grove_sandbox.flow.bystander import Bystander
 
 from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.validation import ValidationContext, validate
-from grove.controllers.shared.claims import Claims
-from grove.controllers.shared.context import OperatorContext
-from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
 from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
@@ -38,13 +32,9 @@ FACTORIES: dict[str, Factory] = {
 }
 
 
-def registry(*profiles: str, default: str = "default-scheduler", **hooks: object) -> Registry:
+def registry(*profiles: str, default: str = "default-scheduler") -> Registry:
     found = [SchedulerProfile(name=name) for name in profiles]
-    return Registry(
-        Schedulers(profiles=found, default_profile_name=default),
-        FACTORIES,
-        **hooks,  # type: ignore[arg-type]
-    )
+    return Registry(Schedulers(profiles=found, default_profile_name=default), FACTORIES)
 
 
 def layout(scheduler: str = "", backend: str = "") -> SetLayout:
@@ -68,20 +58,8 @@ def layout(scheduler: str = "", backend: str = "") -> SetLayout:
 def test_the_annotation_decides_then_the_name_then_the_default(
     scheduler: str, annotation: str, chosen: str
 ) -> None:
-    counted: list[str] = []
-    found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler", selected=counted.append)
+    found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler")
     assert found.select(layout(scheduler, annotation)).backend.name == chosen
-    assert counted == [chosen]
-
-
-def test_whoever_looks_again_at_the_backend_of_a_set_is_not_counted() -> None:
-    counted: list[str] = []
-    found = registry("kai-scheduler", selected=counted.append)
-    found.select(layout("kai-scheduler"))
-    Claims(cast(OperatorContext, SimpleNamespace(registry=found)), cast(Informers, None)).tags(
-        layout("kai-scheduler")
-    )
-    assert counted == ["kai"]
 
 
 def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:

@@ -1,65 +1,61 @@
-"""One after another, with a pause in between: for schedulers that mix up what they meet in the same moment.
+"""Paces the release of gangs: one at a time, with a minimum pause between two.
 
-The pause begins when the one before has begun, as far as can be seen, and not when it was let go: a busy scheduler
-may take a while to begin. Whoever has to wait asks again, those later who came later.
+Some schedulers mix up gangs whose first pods arrive in the same second. The pause therefore starts when the scheduler
+has visibly begun on the previous gang, not when Grove released it: a busy scheduler may take a while to begin. A gang
+that must wait is requeued; gangs are released in the order in which they first asked.
 """
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
-Who = TypeVar("Who", bound=Hashable)
+Gang = TypeVar("Gang", bound=Hashable)
+
+# A gang that was released this long ago needs a new turn, and one that waits and does not ask again is forgotten.
+RELEASE_RECORD_TTL_SECONDS = 60.0
+# A released gang on which the scheduler does not begin delays the others for no longer than this.
+MAX_BEGIN_SECONDS = 20.0
 
 
-class Turns(Generic[Who]):
-    """`clock` is monotonic. `begun` says whether somebody who had their turn has begun, or never will."""
+class ReleasePacing(Generic[Gang]):
+    """`clock` is monotonic. `has_begun` says whether the scheduler has begun on a released gang, or never will."""
 
-    def __init__(self, clock: Callable[[], float], begun: Callable[[Who], bool]) -> None:
+    def __init__(self, clock: Callable[[], float], has_begun: Callable[[Gang], bool]) -> None:
         self._clock = clock
-        self._begun = begun
-        self._let_go: dict[Who, float] = {}
-        self._ask_again: dict[Who, float] = {}  # those who wait, in the order in which they came
-        self._last: Who | None = None
-        self._last_began: float | None = None
+        self._has_begun = has_begun
+        self._released_at: dict[Gang, float] = {}
+        self._ask_again_at: dict[Gang, float] = {}  # in the order in which the gangs first asked
+        self._last: Gang | None = None
+        self._last_began_at: float | None = None
 
-    @property
-    def somebody_waits(self) -> bool:
-        return bool(self._ask_again)
-
-    def wait(self, who: Who, pause: float) -> float:
-        """0 when it is their turn, which they keep; else in how many seconds to ask again."""
+    def request(self, gang: Gang, pause_seconds: float) -> float:
+        """0 if the gang may be released now, and from then on; else the seconds after which to ask again."""
         now = self._clock()
-        if who in self._let_go:
+        if gang in self._released_at:
             return 0.0
-        if self._is_free(now, pause):
-            self._ask_again.pop(who, None)
-            self._let_go = {w: at for w, at in self._let_go.items() if at > now - KEPT_FOR} | {who: now}
-            self._last, self._last_began = who, None
+        if self._is_free(now, pause_seconds):
+            self._ask_again_at.pop(gang, None)
+            self._released_at = _recent(self._released_at, now) | {gang: now}
+            self._last, self._last_began_at = gang, None
             return 0.0
-        self._ask_again = {w: at for w, at in self._ask_again.items() if at > now - KEPT_FOR}
-        self._ask_again.setdefault(who, now)
-        ahead = list(self._ask_again).index(who)
-        self._ask_again[who] = now + (pause * ahead if ahead else pause / 4)
-        return self.left(who)
+        self._ask_again_at = _recent(self._ask_again_at, now)
+        self._ask_again_at.setdefault(gang, now)
+        ahead = list(self._ask_again_at).index(gang)
+        self._ask_again_at[gang] = now + (pause_seconds * ahead if ahead else pause_seconds / 4)
+        return self.ask_again_in(gang)
 
-    def left(self, who: Who) -> float:
-        """In how many seconds somebody who waits is to ask again; 0 for all others."""
-        left = self._ask_again.get(who, 0.0) - self._clock()
-        return left if left > A_MOMENT else 0.0
+    def ask_again_in(self, gang: Gang) -> float:
+        """The seconds after which a waiting gang is to ask again; 0 for a gang that does not wait."""
+        return max(0.0, self._ask_again_at.get(gang, 0.0) - self._clock())
 
-    def _is_free(self, now: float, pause: float) -> bool:
+    def _is_free(self, now: float, pause_seconds: float) -> bool:
         if self._last is None:
             return True
-        if self._last_began is None and self._begun(self._last):
-            self._last_began = now
-        since = self._let_go.get(self._last, float("-inf"))
-        if self._last_began is None:
-            return now - since >= LONGEST
-        return now - self._last_began >= pause - A_MOMENT
+        if self._last_began_at is None and self._has_begun(self._last):
+            self._last_began_at = now
+        if self._last_began_at is None:
+            return now - self._released_at.get(self._last, float("-inf")) >= MAX_BEGIN_SECONDS
+        return now - self._last_began_at >= pause_seconds
 
 
-# Who lets a turn pass for so long gets another, and who does not ask again is forgotten.
-KEPT_FOR = 60.0
-# Nobody is waited for longer, who had their turn and does not begin.
-LONGEST = 20.0
-# Timers may come a rounding error early.
-A_MOMENT = 0.001
+def _recent(times: dict[Gang, float], now: float) -> dict[Gang, float]:
+    return {gang: at for gang, at in times.items() if at > now - RELEASE_RECORD_TTL_SECONDS}

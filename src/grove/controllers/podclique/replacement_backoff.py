@@ -1,43 +1,50 @@
-"""How soon a pod that failed is replaced: the first at once, each further one of the same clique later.
+"""How soon a pod that failed is replaced: the first immediately, each further one of the same clique later.
 
-    wait(n) = 0, 10, 20, 40 ... 300 seconds, and from the start again when ten minutes went by without a failure
+    backoff(n) = 0, 10, 20, 40 ... 300 seconds, starting over after ten minutes without a failure
 
-A pod that fails as soon as it starts would otherwise be replaced as fast as the API server can go.
+Without it, a pod that fails as soon as it starts would be replaced as fast as the API server can go.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+
+FIRST_BACKOFF_SECONDS = 10.0
+MAX_BACKOFF_SECONDS = 300.0
+RESET_AFTER_SECONDS = 600.0
 
 
-class Replacements:
-    """`clock` is monotonic."""
+class ReplacementBackoff:
+    """By the uid of the clique. `clock` is monotonic."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._cliques: dict[str, tuple[int, float]] = {}  # failures in a row, time of the last replacement
+        self._history: dict[str, _Replacements] = {}
 
-    def wait(self, clique: str) -> float:
-        """How long the next replacement has to wait; 0 when it may be made now."""
-        if clique not in self._cliques:
+    def remaining(self, clique: str) -> float:
+        """The seconds until pods of this clique may be replaced; 0 if they may be now."""
+        history = self._history.get(clique)
+        if history is None:
             return 0.0
-        count, last = self._cliques[clique]
-        passed = self._clock() - last
-        if passed >= FORGOTTEN_AFTER:
+        passed = self._clock() - history.last_at
+        if passed >= RESET_AFTER_SECONDS:
             return 0.0
-        left = min(FIRST * 2.0 ** (count - 1), LONGEST) - passed
-        return left if left > A_MOMENT else 0.0
+        return max(
+            0.0, min(FIRST_BACKOFF_SECONDS * 2.0 ** (history.in_a_row - 1), MAX_BACKOFF_SECONDS) - passed
+        )
 
-    def note(self, clique: str) -> None:
-        """A replacement was made."""
-        count, last = self._cliques.get(clique, (0, 0.0))
-        now = self._clock()
-        self._cliques[clique] = (1 if now - last >= FORGOTTEN_AFTER else count + 1, now)
+    def record(self, clique: str) -> None:
+        """Pods of this clique are being replaced."""
+        now, history = self._clock(), self._history.get(clique)
+        starts_over = history is None or now - history.last_at >= RESET_AFTER_SECONDS
+        self._history[clique] = _Replacements(
+            1 if starts_over or history is None else history.in_a_row + 1, now
+        )
 
     def forget(self, clique: str) -> None:
-        self._cliques.pop(clique, None)
+        self._history.pop(clique, None)
 
 
-FIRST = 10.0
-LONGEST = 300.0
-FORGOTTEN_AFTER = 600.0
-# Timers may come a rounding error early.
-A_MOMENT = 0.001
+@dataclass(frozen=True)
+class _Replacements:
+    in_a_row: int
+    last_at: float

@@ -1,16 +1,17 @@
-"""Objects that backends look things up in, such as queues: read by Grove, and made by others."""
+"""Objects that backends look up by name, such as queues. Others create them; Grove only reads them."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from grove.controllers.shared.companions import Companion, decode_companion
-from grove.controllers.shared.predicates import described_anew
-from grove.runtime.cache.cache import Cache, Change
+from grove.controllers.shared.predicates import spec_or_metadata_changed
+from grove.runtime.cache.cache import Cache
 from grove.runtime.cache.informer import Informer
+from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.manager import Manager
+from grove.runtime.controller.triggers import Trigger
 from grove.schedulers.backend import Backend
 from grove.schedulers.types import ObjectKind
 
@@ -18,7 +19,7 @@ Json = dict[str, Any]
 
 
 class Lookups:
-    """The kinds that backends read, each with a cache of the cluster's objects."""
+    """An informer for each kind that a backend reads."""
 
     def __init__(self, manager: Manager, backends: Iterable[Backend]) -> None:
         self._informers: dict[ObjectKind, Informer[Companion]] = {
@@ -27,30 +28,25 @@ class Lookups:
             for kind in backend.reads
         }
 
+    @property
+    def informers(self) -> Iterable[Informer[Companion]]:
+        return self._informers.values()
+
+    def triggers(
+        self, keys: Callable[[object], Iterable[ObjectKey]], why: str
+    ) -> list[Trigger[Companion, ObjectKey]]:
+        return [
+            Trigger(i, keys, when=spec_or_metadata_changed, why=why, optional=True) for i in self.informers
+        ]
+
     def of(self, backend: Backend) -> dict[ObjectKind, Mapping[str, Json]]:
-        """By kind and name. Without the kinds that are not served, may not be read, or were not read yet."""
+        """By kind and name. Kinds that are not served, may not be read, or were not read yet are missing."""
         kinds = [k for k in backend.reads if self._informers[k].synced.is_set()]
-        return {k: _ByName(self._informers[k].cache) for k in kinds}
-
-    async def follow(self, wake_all: Callable[[], None]) -> None:
-        """Calls `wake_all` when a kind can be read, and when an object of it comes, goes or is described anew."""
-
-        def note(change: Change[Companion]) -> None:
-            if described_anew(change):
-                wake_all()
-
-        async def wait(informer: Informer[Companion]) -> None:
-            await informer.synced.wait()
-            wake_all()
-            informer.cache.subscribe(note)
-
-        async with asyncio.TaskGroup() as group:
-            for informer in self._informers.values():
-                group.create_task(wait(informer))
+        return {k: _ObjectsByName(self._informers[k].cache) for k in kinds}
 
 
-class _ByName(Mapping[str, Json]):
-    """Objects are taken apart when they are asked for: most never are."""
+class _ObjectsByName(Mapping[str, Json]):
+    """A live view of a cache. It parses an object when it is looked up: most never are."""
 
     def __init__(self, cache: Cache[Companion]) -> None:
         self._cache = cache

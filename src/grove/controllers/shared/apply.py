@@ -1,7 +1,7 @@
-"""Makes an object as desired: creates it, or writes the difference, or finds that there is nothing to do.
+"""Makes an object equal to a desired one: creates it, patches the difference, or finds nothing to do.
 
-What was found to be as desired is remembered by its version, so that looking again costs nothing. The memory is only
-a shortcut: losing it costs a comparison.
+An object that was found equal is remembered by its resourceVersion, so that the next comparison is free. Forgetting
+costs a comparison and nothing else.
 """
 
 from collections import OrderedDict
@@ -20,9 +20,12 @@ from grove.runtime.client.objects import KubeObject, Obj, ObjectKey, uid_of
 
 Json = dict[str, Any]
 
+# Beyond this many objects, those that were compared longest ago are compared again.
+MAX_REMEMBERED_OBJECTS = 50_000
+
 
 class ForeignObjectError(ExternalError):
-    """An object that Grove would make exists already and is not its own."""
+    """An object with the name of one that Grove would create exists, and is not Grove's."""
 
     def __init__(self, kind: str, key: ObjectKey, owner: str) -> None:
         super().__init__(
@@ -30,8 +33,8 @@ class ForeignObjectError(ExternalError):
         )
 
 
-class FixedFieldsError(ExternalError):
-    """An object differs from what is desired in fields that cannot be changed."""
+class ImmutableFieldsError(ExternalError):
+    """An object differs from the desired one in fields that the API server lets nobody change."""
 
     def __init__(self, kind: str, key: ObjectKey, uid: str, paths: Collection[str]) -> None:
         super().__init__(f"{kind} {key} has another {', '.join(paths)}, which cannot be changed")
@@ -41,7 +44,8 @@ class FixedFieldsError(ExternalError):
 
 class Applier:
     def __init__(self) -> None:
-        self._settled: OrderedDict[str, tuple[str | None, int]] = OrderedDict()
+        # By uid: the resourceVersion that equals the desired object with this hash.
+        self._equal: OrderedDict[str, tuple[str | None, int]] = OrderedDict()
 
     async def ensure(
         self,
@@ -50,75 +54,73 @@ class Applier:
         desired: bytes,
         *,
         owner_uid: str,
-        ours: Collection[str] = (),
-        fixed: Collection[str] = (),
-        all_but_fixed: bool = False,
+        owned_fields: Collection[str] = (),
+        immutable_fields: Collection[str] = (),
+        keep_immutable: bool = False,
     ) -> Obj | None:
-        """The object as it is afterwards; None while its predecessor is still going away, or has just gone: its end is
-        an event, upon which it is to be looked at again.
+        """Returns the object after the write; None if an older object of this name is being deleted.
 
-        `desired` is its JSON, with the name and namespace of `key`, and the owner reference. An object that differs in
-        a `fixed` field raises FixedFieldsError, or with `all_but_fixed` keeps that field. One that an owner of the same
-        name left behind is taken up. Raises ForeignObjectError, and the errors of requests.
+        In that case the end of the older object is an event that triggers the caller again. `desired` is JSON, with the
+        name and namespace of `key` and the owner reference. In `owned_fields` Grove alone decides; elsewhere it only
+        sets the fields of `desired`. An object that differs in one of the `immutable_fields` keeps it with
+        `keep_immutable`, and else raises ImmutableFieldsError. Objects of an earlier owner of the same name that were
+        orphaned are adopted. Raises ForeignObjectError, and RequestError.
         """
         found = informer.cache.get(key)
-        if found is not None and self._is_settled(found, desired):
+        if found is not None and self._is_equal(found, desired):
             return found
         if found is None:
             try:
-                made = await informer.objects.create(key.namespace, desired)
-                self._remember(made, desired)
-                return made
+                created = await informer.objects.create(key.namespace, desired)
+                self._remember(created, desired)
+                return created
             except AlreadyExists:
-                # Our own create whose answer was lost, or an object that the cache does not select.
+                # Our own create whose answer was lost, or an object that the informer does not select.
                 found = await informer.objects.peek(key)
         wanted: Json = orjson.loads(desired)
-        ours_already = not owner_uid or owner_uid in [o.uid for o in _owners(found)]
-        if not ours_already and not _is_left(found, wanted):
+        is_ours = not owner_uid or owner_uid in [o.uid for o in _controllers(found)]
+        if not is_ours and not _is_orphan(found, wanted):
             owner = next(f"{o['kind']} {o['name']}" for o in wanted["metadata"]["ownerReferences"])
-            if owner in [f"{o.kind} {o.name}" for o in _owners(found)]:
-                return None  # it belongs to a predecessor of its owner, and garbage collection takes it
-            # Also while it is going away: nobody may tell of its end.
+            if owner in [f"{o.kind} {o.name}" for o in _controllers(found)]:
+                return None  # It belongs to a predecessor of its owner, and garbage collection deletes it.
+            # Raised even while it is being deleted: no event may ever tell of its end.
             raise ForeignObjectError(wanted["kind"], key, owner)
-        if _is_going(found):
+        if getattr(found.metadata, "deletion_timestamp", None) is not None:
             return None
         observed = _as_json(found)
-        patch = _joined(
-            difference(observed, wanted, ours), left_behind(observed, wanted, informer.objects.manager)
+        patch = _merged(
+            difference(observed, wanted, owned_fields),
+            left_behind(observed, wanted, informer.objects.manager),
         )
-        stuck = [path for path in fixed if _take(patch or {}, path.split("."))]
-        if stuck and not all_but_fixed:
-            raise FixedFieldsError(wanted["kind"], key, uid_of(found), stuck)
+        immutable = [path for path in immutable_fields if _take(patch or {}, path.split("."))]
+        if immutable and not keep_immutable:
+            raise ImmutableFieldsError(wanted["kind"], key, uid_of(found), immutable)
         if patch:
             try:
                 found = await informer.objects.merge_patch(key, orjson.dumps(patch))
             except Vanished:
                 return None
-        if not stuck:
+        if not immutable:
             self._remember(found, desired)
         return found
 
-    def _is_settled(self, obj: KubeObject, desired: bytes) -> bool:
-        return self._settled.get(uid_of(obj)) == (obj.metadata.resource_version, hash(desired))
+    def _is_equal(self, obj: KubeObject, desired: bytes) -> bool:
+        return self._equal.get(uid_of(obj)) == (obj.metadata.resource_version, hash(desired))
 
     def _remember(self, obj: KubeObject, desired: bytes) -> None:
         uid = uid_of(obj)
-        self._settled[uid] = (obj.metadata.resource_version, hash(desired))
-        self._settled.move_to_end(uid)
-        if len(self._settled) > MOST_REMEMBERED:
-            self._settled.popitem(last=False)
-
-
-# What is forgotten costs a comparison.
-MOST_REMEMBERED = 50_000
+        self._equal[uid] = (obj.metadata.resource_version, hash(desired))
+        self._equal.move_to_end(uid)
+        if len(self._equal) > MAX_REMEMBERED_OBJECTS:
+            self._equal.popitem(last=False)
 
 
 def key_of_json(obj: Json) -> ObjectKey:
     return ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
-def _joined(patch: Json | None, removed: Json | None) -> Json | None:
-    """One merge patch from two that touch different keys."""
+def _merged(patch: Json | None, removed: Json | None) -> Json | None:
+    """One merge patch from two that touch different keys of the metadata."""
     if patch is None or removed is None:
         return patch or removed
     meta = patch.setdefault("metadata", {})
@@ -128,7 +130,7 @@ def _joined(patch: Json | None, removed: Json | None) -> Json | None:
 
 
 def _take(patch: Json, path: list[str]) -> bool:
-    """Takes a path out of a patch, with what is empty then; whether it was there."""
+    """Removes a path from a patch, with parents that are empty then. Returns whether it was there."""
     if path[0] not in patch:
         return False
     if len(path) > 1:
@@ -146,16 +148,12 @@ def _as_json(obj: KubeObject) -> Json:
     return found
 
 
-def _is_going(obj: KubeObject) -> bool:
-    return getattr(obj.metadata, "deletion_timestamp", None) is not None
+def _is_orphan(found: KubeObject, wanted: Json) -> bool:
+    """Whether Grove created it for a set of this name that left it behind: `kubectl delete --cascade=orphan`."""
+    existing, ours = getattr(found.metadata, "labels", {}), wanted["metadata"].get("labels", {})
+    same = all(existing.get(k) == ours.get(k) for k in (labels.MANAGED_BY, labels.PART_OF))
+    return not _controllers(found) and labels.PART_OF in ours and same
 
 
-def _is_left(found: KubeObject, wanted: Json) -> bool:
-    """Whether Grove made it for a set of this name that went without it: `kubectl delete --cascade=orphan`."""
-    given, ours = getattr(found.metadata, "labels", {}), wanted["metadata"].get("labels", {})
-    same = all(given.get(k) == ours.get(k) for k in (labels.MANAGED_BY, labels.PART_OF))
-    return not _owners(found) and labels.PART_OF in ours and same
-
-
-def _owners(obj: KubeObject) -> list[Any]:
+def _controllers(obj: KubeObject) -> list[Any]:
     return [o for o in getattr(obj.metadata, "owner_references", ()) if o.controller]

@@ -1,4 +1,4 @@
-"""Resource claims that pods share: kept for a set, a scaling group or a clique, and removed with what they were for."""
+"""Keeps the resource claims that pods share: those of a set, a scaling group or a clique, and no others."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import orjson
 
 from grove.controllers.shared.apply import Applier, key_of_json
-from grove.controllers.shared.companions import Companion
+from grove.controllers.shared.companions import CLAIMS, Companion
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.deletion import delete_all
+from grove.controllers.shared.failures import Failure, failed
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.claims import ClaimLabels, TemplateRef, external_templates
@@ -17,13 +18,13 @@ from grove.runtime.client.objects import ObjectKey
 from grove.runtime.controller.concurrently import for_each
 
 Json = dict[str, Any]
-KIND = "ResourceClaim"
-# A claim keeps the spec that it was made with: no API server lets it be changed.
-CLAIM_FIXED = ("spec",)
+CLAIM_KIND = CLAIMS.kind
+# The API server lets nobody change the spec of a claim.
+IMMUTABLE_CLAIM_FIELDS = ("spec",)
 
 
 class MissingTemplateError(ExternalError):
-    """A set refers to a ResourceClaimTemplate that is not there."""
+    """A set refers to a ResourceClaimTemplate that does not exist."""
 
     def __init__(self, reference: TemplateRef) -> None:
         super().__init__(
@@ -39,51 +40,48 @@ class Claims:
         self._applier = Applier()
 
     def templates(self, layout: SetLayout) -> dict[TemplateRef, Json]:
-        """The specs of the claims that the cluster's templates describe, as far as those are there."""
+        """The claim specs of the ResourceClaimTemplates that the set refers to, if they exist."""
         informer = self._informers.claim_templates
         found: dict[TemplateRef, Json] = {}
         for reference in external_templates(layout):
-            known = (
-                informer.cache.get(ObjectKey(reference.namespace, reference.name))
-                if informer is not None
-                else None
-            )
-            if known is not None:
-                found[reference] = orjson.loads(known.body)["spec"]["spec"]
+            key = ObjectKey(reference.namespace, reference.name)
+            template = informer.cache.get(key) if informer is not None else None
+            if template is not None:
+                found[reference] = orjson.loads(template.body)["spec"]["spec"]
         return found
 
     def tags(self, layout: SetLayout) -> ClaimLabels:
-        """Labels that the set's backend wants on its claims."""
-        return self._context.registry.selection(layout).backend.claim_labels(layout.pcs)
+        """Labels that the set's backend needs on its claims."""
+        return self._context.registry.select(layout).backend.claim_labels(layout.pcs)
 
-    def missing(self, layout: SetLayout) -> list[tuple[str, Exception]]:
-        known = self.templates(layout)
-        absent = [r for r in external_templates(layout) if r not in known]
-        return [("ERR_SYNC_PCS_RESOURCE_CLAIM", MissingTemplateError(r)) for r in absent]
+    def missing(self, layout: SetLayout) -> list[Failure]:
+        """A failure for each template that the set refers to and that does not exist."""
+        existing = self.templates(layout)
+        absent = [r for r in external_templates(layout) if r not in existing]
+        return [Failure("ERR_SYNC_PCS_RESOURCE_CLAIM", MissingTemplateError(r)) for r in absent]
 
     def kept_for(self, owner_uid: str) -> list[Companion]:
-        informer = self._informers.companions.get(KIND)
+        informer = self._informers.companions.get(CLAIM_KIND)
         return informer.cache.by_index("owner", owner_uid) if informer is not None else []
 
-    async def keep(self, wanted: Iterable[Json], owner_uid: str, code: str) -> list[tuple[str, Exception]]:
-        """Makes the claims that a scaling group or clique wants, and removes what else it has."""
-        informer = self._informers.companions.get(KIND)
+    async def keep(self, wanted: Iterable[Json], owner_uid: str, code: str) -> list[Failure]:
+        """Creates the claims that a scaling group or clique wants, and deletes its others. Failures get `code`."""
+        informer = self._informers.companions.get(CLAIM_KIND)
         if informer is None:
             return []
-        bodies = list(wanted)
-        expected = {b["metadata"]["name"] for b in bodies}
-        surplus = [c for c in self.kept_for(owner_uid) if c.metadata.name not in expected]
+        claims = list(wanted)
+        names = {c["metadata"]["name"] for c in claims}
+        surplus = [c for c in self.kept_for(owner_uid) if c.metadata.name not in names]
 
-        async def ensure(body: Json) -> None:
+        async def ensure(claim: Json) -> None:
             await self._applier.ensure(
                 informer,
-                key_of_json(body),
-                orjson.dumps(body),
+                key_of_json(claim),
+                orjson.dumps(claim),
                 owner_uid=owner_uid,
-                fixed=CLAIM_FIXED,
-                all_but_fixed=True,
+                immutable_fields=IMMUTABLE_CLAIM_FIELDS,
+                keep_immutable=True,
             )
 
-        outcomes = await for_each(bodies, ensure)
-        failures = [(code, o.error) for o in outcomes if o.error is not None]
+        failures = failed(await for_each(claims, ensure), code)
         return failures + await delete_all(informer, surplus, code)

@@ -21,6 +21,8 @@ class OperatorContext:
     registry: Registry
     recorder: EventRecorder
     now: Callable[[], datetime]
+    count_selection: Callable[[str], None] = lambda backend: None
+    """Counts a version of a set for which this backend was selected (`grove_backend_selections_total`)."""
 
     def warning_event(self, obj: Resource, reason: str, note: str, action: str) -> None:
         """Emits a Warning event on an object. Never blocks and never raises; `action` says what Grove was doing."""

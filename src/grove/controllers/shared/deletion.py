@@ -1,33 +1,29 @@
-"""Deleting many objects, each once, and only the very object that was seen."""
+"""Deletes objects, each only if it is still the very object that was read."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
+from grove.controllers.shared.failures import Failure, failed
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
 
-# How long what is going away has to go before somebody says what it waits for.
-PATIENCE = timedelta(seconds=30)
+# An object that is being deleted may take this long beyond its grace period before Grove reports what it waits for.
+DELETION_PATIENCE = timedelta(seconds=30)
 
 
-def gone_at(obj: Any) -> datetime | None:
-    """When it should have gone at the latest; None for what nobody deleted yet."""
+def gone_by(obj: Any) -> datetime | None:
+    """When the object should be gone at the latest; None if nobody has deleted it."""
     when = obj.metadata.deletion_timestamp
     return datetime.fromisoformat(when) if when is not None else None
 
 
-async def delete_all(
-    informer: Informer[Any], objects: Iterable[Any], code: str
-) -> list[tuple[str, Exception]]:
-    """Deletes what is not going away already; returns what failed, each with `code`."""
-    going = [o for o in objects if o.metadata.deletion_timestamp is None]
-    if not going:
-        return []
+async def delete_all(informer: Informer[Any], objects: Iterable[Any], code: str) -> list[Failure]:
+    """Skips objects that are already being deleted. Failures get `code`."""
 
     async def delete(obj: Any) -> None:
         await informer.objects.delete(key_of(obj), uid=uid_of(obj))
 
-    outcomes = await for_each(going, delete)
-    return [(code, o.error) for o in outcomes if o.error is not None]
+    remaining = [o for o in objects if o.metadata.deletion_timestamp is None]
+    return failed(await for_each(remaining, delete), code)

@@ -1,4 +1,8 @@
-"""Finalizers: adding and removing ours, leaving those of others."""
+"""Adds and removes Grove's finalizers and leaves those of others.
+
+A merge patch replaces the list of finalizers as a whole, so it names the version that was read: somebody else's
+finalizer is never lost, and a concurrent change is a Conflict.
+"""
 
 import orjson
 
@@ -8,7 +12,7 @@ from grove.runtime.client.objects import Obj, key_of
 
 
 async def add_finalizer(informer: Informer[Obj], obj: Obj, finalizers: list[str], ours: str) -> Obj:
-    """The object afterwards. Guarded by its version: finalizers are a list, which a patch replaces as a whole."""
+    """Returns the object after the write."""
     return await _write(informer, obj, [*finalizers, ours])
 
 
@@ -18,7 +22,7 @@ async def remove_finalizer(informer: Informer[Obj], obj: Obj, finalizers: list[s
     try:
         await _write(informer, obj, [f for f in finalizers if f != ours])
     except NotFound:
-        return  # it is gone already, which is what we want
+        return  # already gone, which is the goal
 
 
 async def _write(informer: Informer[Obj], obj: Obj, finalizers: list[str]) -> Obj:

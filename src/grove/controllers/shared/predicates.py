@@ -1,4 +1,4 @@
-"""Which changes can matter. Each is a condition on the state before and after, named for what it lets through."""
+"""Predicates for triggers: each looks at a change of an object and is named for what it lets through."""
 
 from typing import Any
 
@@ -16,86 +16,94 @@ from grove.runtime.cache.cache import Change
 from grove.runtime.client.objects import Origin
 
 
-def described_anew(change: Change[Any]) -> bool:
-    """It came or went, or its spec, labels, annotations, owners or deletion changed: not a change of status alone."""
+def spec_or_metadata_changed(change: Change[Any]) -> bool:
+    """The object was added or deleted, or its spec or metadata changed. A change of its status alone is not enough."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
-    return old.metadata.generation != new.metadata.generation or _relabelled(old, new)
+    return old.metadata.generation != new.metadata.generation or _metadata_changed(old, new)
 
 
-def not_as_left(change: Change[Any]) -> bool:
-    """It was described anew, or its status is no longer what its controller wrote: that is put back."""
+def spec_or_status_edited(change: Change[Any]) -> bool:
+    """As `spec_or_metadata_changed`, or somebody else edited the status, which its controller then restores."""
     old, new = change.old, change.new
-    if old is None or new is None or described_anew(change):
+    if old is None or new is None or spec_or_metadata_changed(change):
         return True
     return change.origin is Origin.WATCH and bool(old.status != new.status)
 
 
-def completes_anew(change: Change[PodClique]) -> bool:
-    """When its gang is complete may have changed: how many pods it asks for, and whether it can make them."""
+def completion_could_change(change: Change[PodClique]) -> bool:
+    """The clique asks for another number of pods, or begins or ceases to fail to create them."""
     old, new = change.old, change.new
-    return described_anew(change) or (
-        old is not None and new is not None and cannot_create_pods(old) != cannot_create_pods(new)
-    )
+    if old is None or new is None or spec_or_metadata_changed(change):
+        return True
+    return cannot_create_pods(old) != cannot_create_pods(new)
 
 
 def gate_could_open(change: Change[PodGang]) -> bool:
-    """Pods wait for these and no others: the gang's spec, its dialect, Initialized, BackendSynced, Scheduled.
+    """Something changed that closed gates wait for: the gang's spec, or a condition in `_AWAITED`.
 
-    A gang that names its pods anew opens no gate: the backend's word on that generation follows.
+    A gang that merely names other pods opens no gate: the BackendSynced condition of that generation follows, and does.
     """
     old, new = change.old, change.new
     if old is None or new is None:
         return True
     return (
-        _waited_for(old.status) != _waited_for(new.status)
-        or _relabelled(old, new)
-        or (old.metadata.generation != new.metadata.generation and _anonymous(old) != _anonymous(new))
+        _awaited(old.status) != _awaited(new.status)
+        or _metadata_changed(old, new)
+        or (old.metadata.generation != new.metadata.generation and _without_pods(old) != _without_pods(new))
     )
 
 
-def placed_anew(change: Change[PodGang]) -> bool:
-    """It was described anew, or found its place, or lost it."""
+def spec_or_scheduled_changed(change: Change[PodGang]) -> bool:
+    """As `spec_or_metadata_changed`, or the gang was scheduled or lost its place."""
     old, new = change.old, change.new
-    if old is None or new is None or described_anew(change):
+    if old is None or new is None or spec_or_metadata_changed(change):
         return True
     return gang_is(old, ConditionType.SCHEDULED) != gang_is(new, ConditionType.SCHEDULED)
 
 
-def steers(gang: PodGang, status: PodGangStatus) -> bool:
-    """Whether somebody waits for this new status, or would want to know of it at once."""
-    old = gang.status
-    return old is None or old.phase != status.phase or _waited_for(old) != _waited_for(status)
-
-
-def pod_moved(change: Change[Pod]) -> bool:
-    """A pod came or went, or changed in what Grove sees of it."""
+def gang_edited(change: Change[PodGang]) -> bool:
+    """As `spec_or_metadata_changed`, but not if only the pods changed that the gang names."""
     old, new = change.old, change.new
-    return old is None or new is None or _moved(old, new, new.spec)
+    if old is None or new is None:
+        return True
+    return _metadata_changed(old, new) or _without_pods(old) != _without_pods(new)
 
 
-def pod_moved_on(change: Change[Pod]) -> bool:
-    """As `pod_moved`, except that a pod merely lost its last gate: that was all that its clique had to do for it."""
+def others_wait_for(gang: PodGang, status: PodGangStatus) -> bool:
+    """Whether this new status of a gang can unblock another controller, or is news: it is then written immediately."""
+    old = gang.status
+    return old is None or old.phase != status.phase or _awaited(old) != _awaited(status)
+
+
+def pod_changed(change: Change[Pod]) -> bool:
+    """The pod was added or deleted, or a field changed that Grove reads."""
+    old, new = change.old, change.new
+    return old is None or new is None or _pod_changed(old, new, new.spec)
+
+
+def pod_changed_beyond_its_gates(change: Change[Pod]) -> bool:
+    """As `pod_changed`, but not if the pod merely lost its last gate."""
     old, new = change.old, change.new
     if old is None or new is None:
         return True
     gates, spec = old.spec.scheduling_gates, new.spec
     if gates and not spec.scheduling_gates:
         spec = msgspec.structs.replace(spec, scheduling_gates=gates)
-    return _moved(old, new, spec)
+    return _pod_changed(old, new, spec)
 
 
-def touched(change: Change[Companion]) -> bool:
-    """It came or went, or anybody wrote it."""
+def content_changed(change: Change[Companion]) -> bool:
+    """The object was added or deleted, or anything in it changed."""
     return change.old is None or change.new is None or change.old.body != change.new.body
 
 
-def went(change: Change[Any]) -> bool:
+def deleted(change: Change[Any]) -> bool:
     return change.new is None
 
 
-def _relabelled(old: Any, new: Any) -> bool:
+def _metadata_changed(old: Any, new: Any) -> bool:
     before, after = old.metadata, new.metadata
     return bool(
         before.labels != after.labels
@@ -106,29 +114,28 @@ def _relabelled(old: Any, new: Any) -> bool:
     )
 
 
-def _moved(old: Pod, new: Pod, spec: PodSpec) -> bool:
-    """`spec` is that of the new state, as far as it counts."""
+def _pod_changed(old: Pod, new: Pod, new_spec: PodSpec) -> bool:
     before, after = old.metadata, new.metadata
     return (
         old.status != new.status
-        or old.spec != spec
+        or old.spec != new_spec
         or before.labels != after.labels
         or before.deletion_timestamp != after.deletion_timestamp
     )
 
 
-def _anonymous(gang: PodGang) -> PodGangSpec:
-    """What a gang asks for, whichever pods it names."""
+def _without_pods(gang: PodGang) -> PodGangSpec:
+    """The spec of a gang, except for the pods that it names."""
     spec = gang.spec
     return replace(spec, pod_groups=[replace(g, pod_references=[]) for g in spec.pod_groups])
 
 
-def _waited_for(status: PodGangStatus | None) -> list[tuple[str, str, str, int | None]]:
+def _awaited(status: PodGangStatus | None) -> list[tuple[str, str, str, int | None]]:
     found = status.conditions if status is not None else []
-    return [(c.type, c.status, c.reason or "", c.observed_generation) for c in found if c.type in _WAITED_FOR]
+    return [(c.type, c.status, c.reason or "", c.observed_generation) for c in found if c.type in _AWAITED]
 
 
-_WAITED_FOR = frozenset(
+_AWAITED = frozenset(
     (
         ConditionType.INITIALIZED,
         ConditionType.BACKEND_SYNCED,

@@ -1,37 +1,32 @@
-"""Writing a status: once per reconcile at most, only when something differs, and not for every pod that moves."""
+"""Writes statuses: only if something differs, at most once per reconcile, and in batches.
+
+A status that merely reports is not needed within the second. Changes in quick succession, as when all pods of a clique
+start, therefore go into one write: the first change opens a batch window, and the write at its end has them all.
+"""
 
 import asyncio
-import math
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import orjson
 
-from grove.api import LastError, Time
 from grove.api.serialization import codec
 from grove.api.serialization.model import Model
 from grove.plan.difference import difference
 from grove.runtime.cache.informer import Informer
-from grove.runtime.client.errors import ApiError
 from grove.runtime.client.objects import Obj, key_of, uid_of
 
 M = TypeVar("M", bound=Model)
 
-# How long changes of an object's state are gathered into one report of it.
-GATHER = 0.5
-# The same while its pods are being made or are behind the gate: until then, there is little to report.
-GATHER_ON_THE_WAY = 5.0
-# A timer may be early by the clock's resolution.
-A_MOMENT = 0.001
+BATCH_WINDOW_SECONDS = 0.5
+# While pods are being created or wait behind their gates, there is little to report.
+STARTUP_BATCH_WINDOW_SECONDS = 5.0
 
 
-class Reports:
-    """Statuses that only report what happens. Nobody acts on them within the second, so changes that come in quick
-    succession, as when all pods of a clique start, are reported together."""
-
+class StatusWriter:
     def __init__(self) -> None:
-        self._due: dict[str, float] = {}
+        self._due: dict[str, float] = {}  # by uid: the end of the batch window
 
     async def write(
         self,
@@ -40,85 +35,58 @@ class Reports:
         old: Model | None,
         new: Callable[[], M],
         *,
-        at_once: bool = False,
-        gather: float = GATHER,
+        immediately: bool = False,
+        window_seconds: float = BATCH_WINDOW_SECONDS,
         guarded: bool = False,
-    ) -> "Reported[M]":
-        """Writes `new` if it differs from `old`: at once, or when it is due; it is not worked out before.
+    ) -> "StatusWrite[M]":
+        """Writes `new()` if it differs from `old`: immediately, or at the end of the batch window.
 
-        `guarded` as in `write_status`.
+        Before that, `new` is not called, and the caller must requeue the object after `requeue_after` seconds. A window
+        that is already open gets shorter, but never longer. `guarded` as in `write_status`.
         """
         uid = uid_of(obj)
-        if at_once:
+        if immediately:
             self.forget(uid)
         else:
             now = asyncio.get_running_loop().time()
-            due = self._due[uid] = min(self._due.get(uid, math.inf), now + gather)
-            left = due - now
-            if left > A_MOMENT:
-                return Reported(left, None)
+            due = self._due[uid] = min(self._due.get(uid, now + window_seconds), now + window_seconds)
+            if now < due:
+                return StatusWrite(due - now, None)
         status = new()
         if status != old:
             await write_status(informer, obj, old, status, guarded=guarded)
         self.forget(uid)
-        return Reported(None, status if status != old else None)
+        return StatusWrite(None, status if status != old else None)
 
-    def to_come(self, uid: str) -> bool:
-        """Whether a report waits, which is going to tell of all that changes until then."""
+    def is_pending(self, uid: str) -> bool:
+        """Whether a batch window is open. The write at its end will cover whatever changes until then."""
         due = self._due.get(uid)
-        return due is not None and due - asyncio.get_running_loop().time() > A_MOMENT
+        return due is not None and asyncio.get_running_loop().time() < due
 
     def forget(self, uid: str) -> None:
+        """Closes the batch window of an object that is gone, or whose status was written."""
         self._due.pop(uid, None)
 
 
-class Reported(NamedTuple, Generic[M]):
-    """`look_again`: after how many seconds a report is due that waits. `written`: what was written just now."""
-
-    look_again: float | None
+@dataclass(frozen=True)
+class StatusWrite(Generic[M]):
+    requeue_after: float | None
+    """The seconds until the end of the batch window; None if it is not open."""
     written: M | None
+    """The status that was just written; None if none was."""
 
 
 async def write_status(
     informer: Informer[Obj], obj: Obj, old: Model | None, new: Model, *, guarded: bool = False
 ) -> Obj:
-    """The object afterwards. `guarded`: only on the version that was read, for a status with several writers."""
-    if old == new:
-        return obj
-    patch = _patch(old, new)
+    """Returns the object after the write. A status with several writers must be `guarded`: the write then applies only
+    to the version that was read, and raises Conflict otherwise."""
+    patch = _patch(old, new) if old != new else None
     if patch is None:
         return obj
     if guarded:
         patch["metadata"] = {"resourceVersion": obj.metadata.resource_version}
     return await informer.objects.merge_patch(key_of(obj), orjson.dumps(patch), subresource="status")
-
-
-def last_errors(
-    known: Sequence[LastError], failures: Iterable[tuple[str, Exception]], now: datetime
-) -> list[LastError]:
-    """One entry per failure, (code, error); a known one keeps its time, so that a lasting error is written once."""
-    found: list[LastError] = []
-    for code, error in failures:
-        description = describe(error)
-        same = next((k for k in known if k.code == code and k.description == description), None)
-        entry = same or LastError(code=code, description=description, observed_at=Time.at(now))
-        if entry not in found:
-            found.append(entry)
-    return found[:MOST_ERRORS]
-
-
-def describe(error: Exception) -> str:
-    """The server's own words, if it said anything."""
-    if isinstance(error, ExceptionGroup):
-        return "; ".join(dict.fromkeys(describe(e) for e in error.exceptions if isinstance(e, Exception)))[
-            :2000
-        ]
-    if isinstance(error, ApiError):
-        return str(error)[:2000]
-    return (str(error) or type(error).__name__)[:2000]
-
-
-MOST_ERRORS = 10
 
 
 def _patch(old: Model | None, new: Model) -> dict[str, Any] | None:

@@ -118,6 +118,15 @@ def as_scaled(layout: SetLayout, clique: Clique, wanted: PodClique, known: PodCl
     return wanted
 
 
+def as_scaled_group(
+    wanted: PodCliqueScalingGroup, known: PodCliqueScalingGroup | None
+) -> PodCliqueScalingGroup:
+    """`wanted` with the number of copies of the scaling group that exists: users and autoscalers decide it."""
+    if known is not None:
+        wanted.spec.replicas = known.spec.replicas
+    return wanted
+
+
 def _spec(layout: SetLayout, clique: Clique, i: int, j: int | None) -> PodCliqueSpec:
     editor = PodSpecEditor(clique.spec.pod_spec)
     group = layout.group_of.get(clique.name)

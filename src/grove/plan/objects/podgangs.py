@@ -19,6 +19,7 @@ from grove.api.podgang import (
     PodGroup,
     TopologyConstraintGroup,
 )
+from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding, TopologyConstraint
 from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
@@ -141,3 +142,12 @@ def _annotations(layout: SetLayout, scheduling: GangScheduling, *, constrained: 
 
 def _without_groves(metadata: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in metadata.items() if not k.startswith(labels.GROVE_PREFIX)}
+
+
+def keep_decided(gang: PodGang, existing: PodGang, *, pins_priority: bool) -> PodGang:
+    """The gang with what others decided about the existing one: the pods that it names, which the completion of the
+    gang fills in, and with `pins_priority` its priority class, which such schedulers do not let change."""
+    named = {g.name: g.pod_references for g in existing.spec.pod_groups}
+    groups = [replace(g, pod_references=named.get(g.name, [])) for g in gang.spec.pod_groups]
+    priority = existing.spec.priority_class_name if pins_priority else gang.spec.priority_class_name
+    return replace(gang, spec=replace(gang.spec, pod_groups=groups, priority_class_name=priority))

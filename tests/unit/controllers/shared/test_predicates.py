@@ -6,7 +6,7 @@ from grove.api import PodGang, Time
 from grove.api.meta import Condition, ObjectMeta
 from grove.api.pod_view import Pod, PodMetadata, PodSpec, PodStatus, SchedulingGate
 from grove.api.podgang import NamespacedName, PodGangSpec, PodGangStatus, PodGroup
-from grove.controllers.shared.predicates import gate_could_open, pod_moved, pod_moved_on
+from grove.controllers.shared.predicates import gate_could_open, pod_changed, pod_changed_beyond_its_gates
 from grove.runtime.cache.cache import Change
 
 
@@ -75,5 +75,5 @@ def test_a_pod_that_merely_lost_its_last_gate_does_not_wake_its_clique(
     before: Pod | None, after: Pod | None, matters: bool
 ) -> None:
     change = Change(before, after)
-    assert pod_moved(change)
-    assert pod_moved_on(change) is matters
+    assert pod_changed(change)
+    assert pod_changed_beyond_its_gates(change) is matters

@@ -1,4 +1,4 @@
-"""Reports gather changes; what somebody waits for does not."""
+"""StatusWriter gather changes; what somebody waits for does not."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from grove.api import ClusterTopologyBindingStatus, PodClique, PodCliqueStatus
 from grove.api.serialization import codec
 from grove.api.serialization.model import Model, replace
-from grove.controllers.shared.status_writer import GATHER, Reports, write_status
+from grove.controllers.shared.status_writer import BATCH_WINDOW_SECONDS, StatusWriter, write_status
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.transport import Request, Response, Stream
@@ -32,15 +32,15 @@ class Scene:
         self.patches: list[Any] = []
         self._clique = _decode(orjson.dumps(CLIQUE))
         self._informer = Informer(Client(self), PodClique.resource, _decode)
-        self._reports = Reports()
-        self.to_come_meanwhile: list[bool] = []
+        self._writer = StatusWriter()
+        self.pending_during_write: list[bool] = []
 
     @property
-    def to_come(self) -> bool:
-        return self._reports.to_come("u")
+    def is_pending(self) -> bool:
+        return self._writer.is_pending("u")
 
     async def send(self, request: Request) -> Response:
-        self.to_come_meanwhile.append(self.to_come)
+        self.pending_during_write.append(self.is_pending)
         self.patches.append(orjson.loads(request.body))
         self.reported.append(self.patches[-1]["status"].get("readyReplicas", 0))
         return Response(200, {}, orjson.dumps(CLIQUE))
@@ -55,12 +55,10 @@ class Scene:
         """A reconcile that finds so many ready pods; returns when it wants to look again."""
         status = PodCliqueStatus(ready_replicas=count)
         clique = self._clique
-        wait, written = await self._reports.write(
-            self._informer, clique, clique.status, lambda: status, **options
-        )
-        if written is not None:
-            self._clique = replace(clique, status=written)
-        return wait
+        write = await self._writer.write(self._informer, clique, clique.status, lambda: status, **options)
+        if write.written is not None:
+            self._clique = replace(clique, status=write.written)
+        return write.requeue_after
 
     async def write(self, old: Model | None, new: Model, *, guarded: bool = False) -> Any:
         """What is sent to the server; None if nothing is."""
@@ -75,11 +73,11 @@ def _decode(body: bytes) -> PodClique:
 
 async def test_changes_in_quick_succession_are_one_report_of_the_last() -> None:
     scene = Scene()
-    assert await scene.ready(1) == GATHER
+    assert await scene.ready(1) == BATCH_WINDOW_SECONDS
     for count in range(2, 9):
-        assert await scene.ready(count) == pytest.approx(GATHER)
+        assert await scene.ready(count) == pytest.approx(BATCH_WINDOW_SECONDS)
     assert scene.reported == []
-    await asyncio.sleep(GATHER)
+    await asyncio.sleep(BATCH_WINDOW_SECONDS)
     assert await scene.ready(9) is None
     assert scene.reported == [9]
 
@@ -88,7 +86,7 @@ async def test_a_report_is_not_put_off_by_further_changes() -> None:
     scene = Scene()
     await scene.ready(1)
     for count in range(2, 12):
-        await asyncio.sleep(GATHER / 4)
+        await asyncio.sleep(BATCH_WINDOW_SECONDS / 4)
         await scene.ready(count)
     assert scene.reported == [5, 10]
 
@@ -96,43 +94,43 @@ async def test_a_report_is_not_put_off_by_further_changes() -> None:
 async def test_what_somebody_waits_for_is_written_at_once_and_covers_what_was_gathered() -> None:
     scene = Scene()
     await scene.ready(1)
-    assert await scene.ready(2, at_once=True) is None
+    assert await scene.ready(2, immediately=True) is None
     assert scene.reported == [2]
     await scene.ready(2)
-    await asyncio.sleep(GATHER)
+    await asyncio.sleep(BATCH_WINDOW_SECONDS)
     assert await scene.ready(2) is None
     assert scene.reported == [2]
 
 
 async def test_a_state_that_returned_to_what_was_reported_is_not_reported() -> None:
     scene = Scene()
-    await scene.ready(3, at_once=True)
+    await scene.ready(3, immediately=True)
     await scene.ready(2)
-    await asyncio.sleep(GATHER)
+    await asyncio.sleep(BATCH_WINDOW_SECONDS)
     assert await scene.ready(3) is None
     assert scene.reported == [3]
 
 
 async def test_the_wait_can_be_longer_and_is_shortened_when_there_is_more_to_say() -> None:
     scene = Scene()
-    assert await scene.ready(1, gather=5.0) == 5.0
+    assert await scene.ready(1, window_seconds=5.0) == 5.0
     await asyncio.sleep(1.0)
-    assert await scene.ready(2, gather=5.0) == pytest.approx(4.0)
-    assert await scene.ready(3) == GATHER
+    assert await scene.ready(2, window_seconds=5.0) == pytest.approx(4.0)
+    assert await scene.ready(3) == BATCH_WINDOW_SECONDS
     assert scene.reported == []
 
 
 async def test_what_changes_while_a_report_is_written_is_not_told_by_that_report() -> None:
     scene = Scene()
     await scene.ready(1)
-    assert scene.to_come
-    await scene.ready(2, at_once=True)
+    assert scene.is_pending
+    await scene.ready(2, immediately=True)
     await scene.ready(3)
-    assert scene.to_come
-    await asyncio.sleep(GATHER)
+    assert scene.is_pending
+    await asyncio.sleep(BATCH_WINDOW_SECONDS)
     await scene.ready(4)
     assert scene.reported == [2, 4]
-    assert scene.to_come_meanwhile == [False, False]
+    assert scene.pending_during_write == [False, False]
 
 
 async def test_a_first_status_is_written_as_it_is_and_a_later_one_as_the_difference() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grove.api.reasons import Actor, RunReason, Step, Weight
-from grove.controllers.podclique import clique_controller as cliques
+from grove.controllers import podclique
 from grove.plan.explain.parts import CLIQUE_ERRORS
 from grove.plan.gangs.completion import POD_NOT_CREATED
 
@@ -30,7 +30,8 @@ def test_the_page_explains_no_reason_that_does_not_exist() -> None:
 
 
 def test_every_error_of_a_clique_has_a_reason() -> None:
-    source = Path(inspect.getfile(cliques)).read_text(encoding="utf-8")
+    folder = Path(inspect.getfile(podclique)).parent
+    source = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
     assert {*re.findall(r'"(ERR_[A-Z_]+)"', source), POD_NOT_CREATED} == set(CLIQUE_ERRORS)
 
 

@@ -1,0 +1,252 @@
+"""The controller of PodCliques: their pods, the gates of their pods, and their status.
+
+Pods are created gated, and only once their gang exists: a backend may tie them to the gang by its uid. The modules
+beside this one do the writing; the rules are in `grove.plan.objects.clique_pods` and `grove.plan.gangs.gates`.
+"""
+
+import asyncio
+import random
+
+from grove.api import PodClique, PodCliqueSet, PodCliqueStatus, PodGang, labels
+from grove.api.conditions import EventReason
+from grove.api.pod_view import Pod
+from grove.controllers.podclique.adoption import adopt, restore_labels
+from grove.controllers.podclique.claims import keep_claims
+from grove.controllers.podclique.gates import GateOpener
+from grove.controllers.podclique.observed_clique import ObservedClique
+from grove.controllers.podclique.pods import PodWriter
+from grove.controllers.podclique.replacement_backoff import ReplacementBackoff
+from grove.controllers.podcliqueset.set_judgements import SetJudgements
+from grove.controllers.scheduler_objects.local_backends import LocalBackends
+from grove.controllers.shared.claims import Claims
+from grove.controllers.shared.context import OperatorContext
+from grove.controllers.shared.failures import Failure, last_errors, raise_failures
+from grove.controllers.shared.finalizers import remove_finalizer
+from grove.controllers.shared.indexes import label
+from grove.controllers.shared.informers import Informers
+from grove.controllers.shared.predicates import (
+    gate_could_open,
+    pod_changed_beyond_its_gates,
+    spec_or_metadata_changed,
+    spec_or_status_edited,
+)
+from grove.controllers.shared.status_writer import (
+    BATCH_WINDOW_SECONDS,
+    STARTUP_BATCH_WINDOW_SECONDS,
+    StatusWriter,
+)
+from grove.plan.layout.clique_position import CliquePosition, find_position
+from grove.plan.layout.set_layout import SetLayout
+from grove.plan.objects.clique_pods import (
+    CliquePodPlan,
+    plan_clique_pods,
+    pods_to_adopt,
+    pods_with_edited_labels,
+)
+from grove.plan.status.clique_status import clique_status
+from grove.runtime.client.objects import ObjectKey, key_of, uid_of
+from grove.runtime.controller.controller import Controller
+from grove.runtime.controller.triggers import Trigger, itself, owner
+
+
+class CliqueController:
+    """`chance` is the source of the random suffixes of pod names."""
+
+    def __init__(
+        self,
+        context: OperatorContext,
+        informers: Informers,
+        judgements: SetJudgements,
+        backends: LocalBackends,
+        *,
+        init_image: str,
+        chance: random.Random | None = None,
+    ) -> None:
+        self._context = context
+        self._informers = informers
+        self._judgements = judgements
+        self._backends = backends
+        self._claims = Claims(context, informers)
+        self._writer = PodWriter(
+            context, informers.pods, init_image=init_image, chance=chance or random.Random()
+        )
+        self._gates = GateOpener(context, informers, self._writer)
+        self._statuses = StatusWriter()
+        self._backoff = ReplacementBackoff(lambda: asyncio.get_running_loop().time())
+
+    def controller(self) -> Controller[ObjectKey]:
+        informers = self._informers
+        return Controller(
+            "podclique",
+            self.reconcile,
+            [
+                Trigger(
+                    informers.cliques,
+                    itself,
+                    when=spec_or_status_edited,
+                    why="its spec says how many pods exist, and which",
+                ),
+                Trigger(
+                    informers.pods,
+                    owner("PodClique"),
+                    when=pod_changed_beyond_its_gates,
+                    why="a pod that is deleted or fails needs a replacement, and the status counts pods",
+                ),
+                Trigger(
+                    informers.gangs,
+                    self._cliques_of_gang,
+                    when=gate_could_open,
+                    why="pods are created for a gang that exists, and their gates open when it is ready",
+                ),
+                Trigger(
+                    informers.gangs,
+                    self._cliques_scaled_from,
+                    when=gate_could_open,
+                    why="gates of a scaled gang open once its base gang is scheduled",
+                ),
+                Trigger(
+                    informers.sets,
+                    self._cliques_of_set,
+                    when=spec_or_metadata_changed,
+                    why="the pods of an invalid set are created once it is valid",
+                ),
+                *self._backends.cluster_triggers(
+                    self._cliques_without_dialect,
+                    why="pods are created once their gang's dialect can be chosen",
+                ),
+            ],
+            workers=self._context.configuration.controllers.pod_clique.concurrent_syncs,
+        )
+
+    async def reconcile(self, key: ObjectKey) -> float | None:
+        """Returns when to requeue: for a replacement in backoff, a paced release, or a batched status."""
+        clique = self._informers.cliques.cache.get(key)
+        if clique is None:
+            return None
+        if clique.metadata.deletion_timestamp is not None:
+            await self._finalize(clique)
+            return None
+        failures: list[Failure] = []
+        layout = self._judgements.layout(ObjectKey(key.namespace, label(clique, labels.PART_OF)))
+        if layout is not None:
+            if clique.status is None and self._gang_of(clique) is None:
+                return None  # Created moments ago: no status to write yet. The gang's creation triggers this key.
+            position = find_position(layout, clique)
+            if position is None:
+                return None  # Its set no longer describes it, or its labels were edited: it is deleted, or restored.
+            failures = await self._sync(self._observe(clique, layout, position))
+        report_in = await self._write_status(clique, layout, failures)
+        raise_failures(f"PodClique {key}", failures)
+        waits = (self._backoff.remaining(uid_of(clique)), self._gates.ask_again_in(clique), report_in)
+        return min((seconds for seconds in waits if seconds), default=None)
+
+    def _observe(self, clique: PodClique, layout: SetLayout, position: CliquePosition) -> ObservedClique:
+        gang = self._gang_of(clique)
+        if gang is None:
+            return ObservedClique(clique, layout, position, None, False, None)
+        backend = self._context.registry.get(label(gang, labels.SCHEDULER_BACKEND))
+        if not self._backends.needs_dialect(gang):
+            return ObservedClique(clique, layout, position, gang, True, backend)
+        with_dialect = self._backends.in_dialect(gang, self._informers.pods_and_stand_ins(key_of(gang)))
+        known = with_dialect is not None
+        return ObservedClique(clique, layout, position, with_dialect or gang, known, backend)
+
+    async def _sync(self, observed: ObservedClique) -> list[Failure]:
+        """Adopts, deletes, creates and releases pods. Returns what failed."""
+        clique, informer = observed.clique, self._informers.pods
+        orphans = pods_to_adopt(clique, self._pods(clique), self._pods_in_gang(clique))
+        if failures := await adopt(informer, clique, orphans):
+            return failures
+        pods = self._pods(clique)
+        plan = plan_clique_pods(
+            clique,
+            pods,
+            observed.findings(pods),
+            other_gates=self._gates_of_other_backends(observed),
+            may_create=observed.may_create_pods,
+            may_replace=not self._backoff.remaining(uid_of(clique)),
+        )
+        if not plan.proceed:
+            return await self._writer.delete(clique, plan.delete)
+        if plan.replaced:
+            self._record_replacements(clique, plan)
+        failures = await restore_labels(informer, clique, pods_with_edited_labels(clique, pods))
+        failures += await keep_claims(self._claims, observed, pods)
+        failures += await self._writer.delete(clique, plan.delete)
+        if plan.create:
+            failures += await self._writer.create(observed, plan.create)
+        return failures + await self._gates.open(observed, self._pods(clique))
+
+    def _gates_of_other_backends(self, observed: ObservedClique) -> set[str]:
+        own = observed.backend
+        return {b.gate for b in self._context.registry.backends if own is not None and b.name != own.name}
+
+    def _record_replacements(self, clique: PodClique, plan: CliquePodPlan) -> None:
+        self._backoff.record(uid_of(clique))
+        pod = plan.replaced[0]
+        why = pod.status.reason or f"phase {pod.status.phase}"
+        note = f"{len(plan.replaced)} pods ended and are replaced, such as {pod.metadata.name}: {why}"
+        self._context.warning_event(clique, EventReason.POD_REPLACED, note, "ReplacePod")
+
+    async def _write_status(
+        self, clique: PodClique, layout: SetLayout | None, failures: list[Failure]
+    ) -> float | None:
+        """Returns when the batched status is due. Failures are written immediately: the gang waits for them."""
+        old, pods = clique.status, self._pods(clique)
+        known = old.last_errors if old else []
+
+        def status() -> PodCliqueStatus:
+            now = self._context.now()
+            new = clique_status(clique, pods, layout, now, synced=not failures)
+            new.last_errors = last_errors(known, failures, now)
+            return new
+
+        starting = len(pods) < clique.spec.replicas or any(p.spec.scheduling_gates for p in pods)
+        write = await self._statuses.write(
+            self._informers.cliques,
+            clique,
+            old,
+            status,
+            immediately=bool(failures or known),
+            window_seconds=STARTUP_BATCH_WINDOW_SECONDS if starting else BATCH_WINDOW_SECONDS,
+        )
+        if old and old.scheduled_replicas and write.written and not write.written.scheduled_replicas:
+            note = f"none of {old.scheduled_replicas} scheduled pods is left"
+            reason = EventReason.ALL_SCHEDULED_REPLICAS_LOST
+            self._context.warning_event(clique, reason, note, "Observe")
+        return write.requeue_after
+
+    async def _finalize(self, clique: PodClique) -> None:
+        """The finalizer holds nothing else: garbage collection deletes the pods."""
+        self._backoff.forget(uid_of(clique))
+        self._statuses.forget(uid_of(clique))
+        finalizers = clique.metadata.finalizers
+        await remove_finalizer(self._informers.cliques, clique, finalizers, labels.Finalizer.POD_CLIQUE)
+
+    def _pods(self, clique: PodClique) -> list[Pod]:
+        return self._informers.pods.cache.by_index("owner", uid_of(clique))
+
+    def _pods_in_gang(self, clique: PodClique) -> list[Pod]:
+        gang = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
+        return self._informers.pods.cache.by_index("gang", gang)
+
+    def _gang_of(self, clique: PodClique) -> PodGang | None:
+        key = ObjectKey(clique.metadata.namespace or "", label(clique, labels.POD_GANG))
+        return self._informers.gangs.cache.get(key)
+
+    def _cliques_of_gang(self, gang: PodGang) -> list[ObjectKey]:
+        """A clique that does not exist yet needs no wake-up: its own creation triggers it."""
+        namespace, cliques = gang.metadata.namespace or "", self._informers.cliques.cache
+        groups = [ObjectKey(namespace, g.name) for g in gang.spec.pod_groups]
+        return [key for key in groups if cliques.get(key) is not None]
+
+    def _cliques_scaled_from(self, gang: PodGang) -> list[ObjectKey]:
+        """The cliques of the gangs whose base gang this is."""
+        return [key_of(c) for c in self._informers.cliques.cache.by_index("base", key_of(gang))]
+
+    def _cliques_of_set(self, pcs: PodCliqueSet) -> list[ObjectKey]:
+        return [key_of(c) for c in self._informers.cliques.cache.by_index("set", key_of(pcs))]
+
+    def _cliques_without_dialect(self, _: object) -> list[ObjectKey]:
+        cliques = [(c, self._gang_of(c)) for c in self._informers.cliques.cache]
+        return [key_of(c) for c, gang in cliques if gang is not None and self._backends.needs_dialect(gang)]

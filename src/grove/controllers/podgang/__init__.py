@@ -1,0 +1,1 @@
+"""PodGangs: `controller` completes and translates them, `conditions` words what it found."""

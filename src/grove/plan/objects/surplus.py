@@ -1,0 +1,45 @@
+"""Which objects of a replica of a set are surplus: the set no longer describes them, so they are deleted.
+
+An object belongs to a replica if its labels and its name say so. Labels alone are not enough: somebody may have edited
+them, and Grove is about to restore them.
+"""
+
+from collections.abc import Collection
+
+from grove.api import labels
+from grove.api.podclique import PodClique
+from grove.api.scalinggroup import PodCliqueScalingGroup
+from grove.plan.layout.clique_position import find_position
+from grove.plan.layout.set_layout import SetLayout
+
+
+def is_surplus(name: str, wanted: Collection[str], set_name: str, replica: int) -> bool:
+    """Of an object whose labels say that it belongs to this replica. `wanted` are names of the same kind."""
+    stem = f"{set_name}-{replica}"
+    return name not in wanted and (name == stem or name.startswith(f"{stem}-"))
+
+
+def is_surplus_part(
+    part: PodClique | PodCliqueScalingGroup,
+    wanted: Collection[str],
+    layout: SetLayout,
+    replica: int,
+    copies: dict[str, int | None],
+) -> bool:
+    """Of a clique or scaling group. A clique of a scaling group is deleted with its group, not here.
+
+    `copies` has the number of copies of each wanted scaling group, by the name of its object; None for a group that
+    does not exist right now. A clique whose group was deleted and orphaned it (`kubectl delete --cascade=orphan`) stays
+    for the new group to adopt, if that has its copy.
+    """
+    if not is_surplus(part.metadata.name or "", wanted, layout.name, replica):
+        return False
+    if any(o.uid != layout.owner.uid for o in part.metadata.owner_references if o.controller):
+        return False
+    group = part.metadata.labels.get(labels.SCALING_GROUP, "")
+    if not isinstance(part, PodClique) or group not in copies:
+        return True
+    position, count = find_position(layout, part), copies[group]
+    if position is None or position.j is None:
+        return True
+    return count is not None and position.j >= count
