@@ -16,12 +16,12 @@ from grove_sandbox.schedulers.catalog import CATALOG
 from grove_sandbox.schedulers.policy import Policy
 
 from grove.api.config import SchedulerProfile, Schedulers
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import GROUP, Factory, Registry
 from grove.schedulers.volcano import Volcano
-from grove.schedulers.yunikorn.backend import YuniKorn
+from grove.schedulers.yunikorn import YuniKorn
 
 Json = dict[str, Any]
 Make = Callable[[], Policy] | None

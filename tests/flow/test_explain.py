@@ -11,7 +11,7 @@ from grove.api.reasons import Actor, RunReason, Step
 from grove.cli.explain.cluster import find_subject, read, watch_subject
 from grove.cli.output import CommandError
 from grove.plan.explain import Explanation, explain, top_reason
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from tests.flow.operating import Grove, Json, cluster_with_crds, example, running

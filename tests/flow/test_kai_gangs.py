@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from grove.api import labels
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.registry import Factory
 from tests.flow.gang_scenarios import GangScenarios, Json, clique
 

@@ -16,7 +16,7 @@ from grove.controllers.podgang import controller as gangs
 from grove.controllers.podgang.controller import GangController
 from grove.controllers.scheduler_objects.discovery import Discovery
 from grove.runtime.client.objects import ObjectKey
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory

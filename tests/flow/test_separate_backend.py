@@ -11,7 +11,7 @@ from grove_sandbox.nodes import node
 
 from grove.api.config import OperatorConfiguration
 from grove.api.serialization import codec
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano

@@ -8,7 +8,7 @@ from grove_sandbox.nodes import RACK, node
 
 from grove.api.labels import POD_GANG
 from grove.schedulers.registry import Factory
-from grove.schedulers.yunikorn.backend import YuniKorn
+from grove.schedulers.yunikorn import YuniKorn
 from tests.flow.gang_scenarios import PODS, SETS, GangScenarios, Json, clique
 from tests.flow.operating import Grove
 
@@ -172,7 +172,7 @@ class TestYuniKorn(GangScenarios):
             await grove.settle()
             (said, _) = (await grove.list("podcliquesets"))["demo"]["status"]["conditions"]
             assert (said["type"], said["status"]) == ("Invalid", "True")
-            assert "YuniKorn knows no topology" in said["message"]
+            assert "YuniKorn does not support topology" in said["message"]
             assert await grove.list("pods") == {}
             within = {"topologyName": "floor", "pack": {"preferred": "rack"}}
             await grove.apply(self.set_of(clique("worker", 2), name="soft", topologyConstraint=within))

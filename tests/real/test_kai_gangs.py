@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.registry import Factory
 from tests.real.gang_scenarios import GangScenarios, Json, Space
 

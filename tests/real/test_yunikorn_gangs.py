@@ -10,7 +10,8 @@ from grove_testbed.cluster import Cluster
 
 from grove.schedulers.guarantees import Guarantee
 from grove.schedulers.registry import Factory
-from grove.schedulers.yunikorn.backend import PARAMETERS, YuniKorn
+from grove.schedulers.yunikorn import YuniKorn
+from grove.schedulers.yunikorn.policy_parameters import PARAMETERS
 from tests.real.gang_scenarios import GANGS, PATIENCE, SETS, GangScenarios, Json, Space, clique
 from tests.recording import shows
 
@@ -139,7 +140,7 @@ class TestYuniKorn(GangScenarios):
         await space.until_bound(demo_0=2)
 
     async def test_a_required_rack_is_kept(self, space: Space) -> None:
-        """By refusing it: YuniKorn knows no topology."""
+        """By refusing it: YuniKorn does not support topology."""
         await space.create(self.set_of(clique("worker", 2), **NEAR))
         await self.is_refused(space)
 
@@ -151,7 +152,7 @@ class TestYuniKorn(GangScenarios):
     async def is_refused(self, space: Space) -> None:
         async def refused() -> bool:
             (found,) = await space.list(SETS)
-            return "knows no topology" in str(found.get("status", {}).get("conditions"))
+            return "does not support topology" in str(found.get("status", {}).get("conditions"))
 
         await space.until("the set says that it cannot be served", refused)
         assert await space.list("pods") == []

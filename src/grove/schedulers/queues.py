@@ -1,7 +1,7 @@
-"""The queue that a set asks for: the set's own, else the one that its cliques name, all of them the same.
+"""The queue that a set asks for: the set names one, or its cliques do, all of them the same.
 
-Schedulers ignore a gang whose queue does not exist, or put it elsewhere, without a word. So such a gang is refused
-until the queue is there.
+Schedulers silently ignore a gang whose queue does not exist, or put it into another queue. Therefore Grove refuses such
+a gang until the queue exists.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,23 +12,23 @@ from grove.api.validation.problem import Problem, invalid
 from grove.schedulers.types import ObjectKind, Refusal, Served
 from grove.schema.errors import Path
 
-Look = Callable[[Mapping[str, str], Mapping[str, str]], str]
-"""Finds the queue in labels and annotations, in the way of one scheduler; empty when they name none."""
+QueueLookup = Callable[[Mapping[str, str], Mapping[str, str]], str]
+"""How one scheduler names queues: from labels and annotations to the queue, empty if they name none."""
 
 _CLIQUES: Path = ("spec", "template", "cliques")
 
 
-def queue_of(pcs: PodCliqueSet, look: Look) -> str:
-    """Empty when neither the set nor a clique names one."""
-    return next((queue for _, queue in _named(pcs, look)), "")
+def queue_of(pcs: PodCliqueSet, lookup: QueueLookup) -> str:
+    """The queue that the set or else its first clique with a queue names; empty if none does."""
+    return next((queue for _, queue in _named_queues(pcs, lookup)), "")
 
 
-def disagreements(pcs: PodCliqueSet, look: Look) -> Iterator[Problem]:
-    """Cliques that name another queue than the rest: the pods of a gang are in one."""
-    first, *others = [*_named(pcs, look)] or [((), "")]
+def conflicting_queues(pcs: PodCliqueSet, lookup: QueueLookup) -> Iterator[Problem]:
+    """Cliques that name another queue than the set or an earlier clique: all pods of a gang are in one queue."""
+    first, *others = [*_named_queues(pcs, lookup)] or [((), "")]
     for path, queue in others:
         if queue != first[1]:
-            where = "the set" if first[0] == ("metadata",) else f"clique {_clique(pcs, first[0])!r}"
+            where = "the set" if first[0] == ("metadata",) else f"clique {_clique_name(pcs, first[0])!r}"
             yield invalid(
                 path,
                 queue,
@@ -37,10 +37,14 @@ def disagreements(pcs: PodCliqueSet, look: Look) -> Iterator[Problem]:
             )
 
 
-def check_exists(queue: str, what: str, kind: ObjectKind, served: Served, named_by: str) -> None:
-    """Raises Refusal. Where the kind is not served, or Grove may not read it, every queue counts as one that exists."""
-    known = served.objects.get(kind)
-    if known is not None and queue not in known:
+def check_queue_exists(queue: str, what: str, kind: ObjectKind, served: Served, named_by: str) -> None:
+    """Raises Refusal if the queue does not exist.
+
+    Where the kind is not served, or Grove has no permission to read it, every queue counts as existing. `what` and
+    `named_by` are words for the message: the scheduler's word for a queue, and where a set names it.
+    """
+    queues = served.objects.get(kind)
+    if queues is not None and queue not in queues:
         raise Refusal(
             f"there is no {what} {queue!r}",
             f"create it (kind {kind.kind}, {kind.api_version}), or name another in the {named_by} of the PodCliqueSet",
@@ -48,13 +52,13 @@ def check_exists(queue: str, what: str, kind: ObjectKind, served: Served, named_
         )
 
 
-def _named(pcs: PodCliqueSet, look: Look) -> Iterator[tuple[Path, str]]:
-    if queue := look(pcs.metadata.labels, pcs.metadata.annotations):
+def _named_queues(pcs: PodCliqueSet, lookup: QueueLookup) -> Iterator[tuple[Path, str]]:
+    if queue := lookup(pcs.metadata.labels, pcs.metadata.annotations):
         yield ("metadata",), queue
     for i, clique in enumerate(pcs.spec.template.cliques):
-        if queue := look(clique.labels, clique.annotations):
+        if queue := lookup(clique.labels, clique.annotations):
             yield (*_CLIQUES, i), queue
 
 
-def _clique(pcs: PodCliqueSet, path: Path) -> str:
+def _clique_name(pcs: PodCliqueSet, path: Path) -> str:
     return pcs.spec.template.cliques[int(path[-1])].name

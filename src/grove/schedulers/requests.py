@@ -1,10 +1,10 @@
-"""What one pod of a template asks for: its containers together, or the most demanding of its init containers.
+"""The resources that one pod of a template requests.
 
-    request = overhead + max over time of what runs at once
+    request = overhead + the maximum over time of what runs at once
 
-Init containers run one after the other, before the containers; one that restarts always stays beside all that follow.
-A container that has a limit and no request is given its limit as request, as the API server does. What the pod as a
-whole requests (`spec.resources`) stands in place of the sums.
+Init containers run one after the other, before the containers. One with restartPolicy Always keeps running beside all
+that follow. A container with a limit and no request gets its limit as its request, as in the API server. Requests of
+the pod as a whole (`spec.resources`) replace the sums.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,41 +17,43 @@ from msgspec import Raw
 from grove.schema.quantity import Quantity
 
 Requests = dict[str, Fraction]
+"""Amounts by the name of the resource."""
 
 
 def pod_requests(pod_spec: Raw) -> Requests:
-    """By resource; empty for a pod that asks for nothing. Raises ValueError for what is no PodSpec."""
+    """Empty for a pod that requests nothing. Raises ValueError for JSON that is no PodSpec."""
     try:
-        spec = msgspec.json.decode(pod_spec, type=_PodSpec)
+        spec = msgspec.json.decode(pod_spec, type=_PodSpecResources)
     except msgspec.ValidationError as e:
         raise ValueError(str(e)) from e
     running: Requests = {}
     peak: Requests = {}
     for container in spec.init_containers or ():
         if container.restart_policy == "Always":
-            running = total([running, _of(container)])
-            peak = _larger(peak, running)
+            running = total([running, _effective_requests(container)])
+            peak = _maximum(peak, running)
         else:
-            peak = _larger(peak, total([running, _of(container)]))
-    running = total([running, *(_of(c) for c in spec.containers)])
-    needed = _larger(peak, running) | _of(spec)
+            peak = _maximum(peak, total([running, _effective_requests(container)]))
+    running = total([running, *(_effective_requests(c) for c in spec.containers)])
+    needed = _maximum(peak, running) | _effective_requests(spec)
     return total([needed, _amounts(spec.overhead or {})])
 
 
 def total(parts: Iterable[Mapping[str, Fraction]]) -> Requests:
-    found: Requests = {}
+    """The sum, without resources of which nothing is requested."""
+    sums: Requests = {}
     for part in parts:
         for name, amount in part.items():
-            found[name] = found.get(name, Fraction(0)) + amount
-    return {name: amount for name, amount in found.items() if amount}
+            sums[name] = sums.get(name, Fraction(0)) + amount
+    return {name: amount for name, amount in sums.items() if amount}
 
 
 def times(count: int, requests: Mapping[str, Fraction]) -> Requests:
     return {name: count * amount for name, amount in requests.items()}
 
 
-def written(requests: Mapping[str, Fraction]) -> dict[str, str]:
-    """As Kubernetes writes quantities, by name: whole numbers, or thousandths, rounded up."""
+def as_quantities(requests: Mapping[str, Fraction]) -> dict[str, str]:
+    """As Kubernetes writes quantities, sorted by name: whole numbers, or thousandths, rounded up."""
     return {name: _quantity(amount) for name, amount in sorted(requests.items())}
 
 
@@ -59,8 +61,8 @@ def _quantity(amount: Fraction) -> str:
     return str(amount.numerator) if amount.denominator == 1 else f"{ceil(amount * 1000)}m"
 
 
-def _of(part: "_Container | _PodSpec") -> Requests:
-    resources = part.resources or _Resources()
+def _effective_requests(part: "_ContainerResources | _PodSpecResources") -> Requests:
+    resources = part.resources or _ResourceRequirements()
     return _amounts((resources.limits or {}) | (resources.requests or {}))
 
 
@@ -68,22 +70,22 @@ def _amounts(quantities: Mapping[str, str | int | float]) -> Requests:
     return {name: Quantity(quantity).amount for name, quantity in quantities.items()}
 
 
-def _larger(a: Requests, b: Requests) -> Requests:
+def _maximum(a: Requests, b: Requests) -> Requests:
     return {name: max(a.get(name, Fraction(0)), b.get(name, Fraction(0))) for name in a.keys() | b.keys()}
 
 
-class _Resources(msgspec.Struct):
+class _ResourceRequirements(msgspec.Struct):
     requests: dict[str, str | int | float] | None = None
     limits: dict[str, str | int | float] | None = None
 
 
-class _Container(msgspec.Struct, rename="camel"):
-    resources: _Resources | None = None
+class _ContainerResources(msgspec.Struct, rename="camel"):
+    resources: _ResourceRequirements | None = None
     restart_policy: str | None = None
 
 
-class _PodSpec(msgspec.Struct, rename="camel"):
-    containers: list[_Container] = []
-    init_containers: list[_Container] | None = None
+class _PodSpecResources(msgspec.Struct, rename="camel"):
+    containers: list[_ContainerResources] = []
+    init_containers: list[_ContainerResources] | None = None
     overhead: dict[str, str | int | float] | None = None
-    resources: _Resources | None = None
+    resources: _ResourceRequirements | None = None

@@ -1,4 +1,4 @@
-"""Every backend that comes with Grove passes the suite that it gives to others."""
+"""The backends of this repository pass the conformance suite for backends."""
 
 from typing import ClassVar
 
@@ -6,26 +6,26 @@ from grove_sandbox.conformance import BackendConformance, served_by
 from grove_sandbox.conformance.samples import HOST, RACK, TOPOLOGY, ZONE
 from grove_sandbox.schedulers.catalog import CATALOG
 
+from grove.schedulers.kai import Kai
 from grove.schedulers.kai.backend import QUEUES as KAI_QUEUES
-from grove.schedulers.kai.backend import Kai
 from grove.schedulers.koordinator import Koordinator
-from grove.schedulers.koordinator.topology import tree_of
+from grove.schedulers.koordinator.topology import topology_object
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.kube.backend import DIALECTS
-from grove.schedulers.kube.composite import Composite
+from grove.schedulers.kube.composite_podgroup import CompositePodGroup
 from grove.schedulers.kube.dialect import Dialect
-from grove.schedulers.kube.flat import Flat
-from grove.schedulers.kube.none import NoGangApi
-from grove.schedulers.kube.v135 import V135
-from grove.schedulers.kube.v136 import V136
+from grove.schedulers.kube.no_gang_api import NoGangApi
+from grove.schedulers.kube.podgroup_v1alpha2 import PodGroupV1alpha2
+from grove.schedulers.kube.podgroup_v1beta1 import PodGroupV1beta1
+from grove.schedulers.kube.workload_v1alpha1 import WorkloadV1alpha1
 from grove.schedulers.registry import Factory
 from grove.schedulers.types import Json, Served
 from grove.schedulers.volcano import Volcano
-from grove.schedulers.yunikorn.backend import YuniKorn
+from grove.schedulers.yunikorn import YuniKorn
 
 
-def native(dialect: Dialect) -> Served:
-    """A Kubernetes that has the kinds of one gang API, whose fields it keeps."""
+def serving(dialect: Dialect) -> Served:
+    """A cluster that serves the kinds of one dialect and keeps all of its fields."""
     return Served(
         fields=dict.fromkeys(dialect.kinds, frozenset()),
         kept=frozenset(p.name for p in dialect.probes),
@@ -37,24 +37,24 @@ class KubernetesConformance(BackendConformance):
     factory: ClassVar[Factory] = Kubernetes
 
 
-class TestKubernetesWithTrees(KubernetesConformance):
-    served = native(Composite())
+class TestCompositePodGroup(KubernetesConformance):
+    served = serving(CompositePodGroup())
 
 
-class TestKubernetesWithFlatGroups(KubernetesConformance):
-    served = native(Flat())
+class TestPodGroupV1beta1(KubernetesConformance):
+    served = serving(PodGroupV1beta1())
 
 
-class TestKubernetes136(KubernetesConformance):
-    served = native(V136())
+class TestPodGroupV1alpha2(KubernetesConformance):
+    served = serving(PodGroupV1alpha2())
 
 
-class TestKubernetes135(KubernetesConformance):
-    served = native(V135())
+class TestWorkloadV1alpha1(KubernetesConformance):
+    served = serving(WorkloadV1alpha1())
 
 
-class TestKubernetesWithoutGangs(KubernetesConformance):
-    served = native(NoGangApi())
+class TestNoGangApi(KubernetesConformance):
+    served = serving(NoGangApi())
 
 
 def objects(api_version: str, kind: str, *names: str, **spec: object) -> list[Json]:
@@ -93,7 +93,7 @@ class TestKoordinator(BackendConformance):
             {
                 "apiVersion": "scheduling.koordinator.sh/v1alpha1",
                 "kind": "ClusterNetworkTopology",
-                **tree_of(TOPOLOGY).body,
+                **topology_object(TOPOLOGY).body,
             },
             *QUOTAS,
         ],

@@ -13,7 +13,7 @@ from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.objects.podgangs import pod_gang
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.registry import ConfigurationError, Registry, Selection
 from grove.schedulers.types import Observation, Refusal
 from tests.unit.api.sets import clique, pcs

@@ -13,7 +13,13 @@ from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.koordinator import Koordinator
-from grove.schedulers.koordinator.backend import GATED, LINK, POD_GROUPS, POD_GROUPS_OF_KOORDINATOR, UNGATED
+from grove.schedulers.koordinator.backend import (
+    KOORDINATOR_POD_GROUPS,
+    LINK,
+    MEMBERS_GATED,
+    MEMBERS_UNGATED,
+    POD_GROUPS,
+)
 from grove.schedulers.koordinator.topology import TOPOLOGIES
 from grove.schedulers.types import Refusal, Served
 from tests.unit.api.sets import clique, pcs
@@ -37,7 +43,7 @@ HELD = {
         {
             "type": "SchedulerDialect",
             "status": "True",
-            "reason": GATED,
+            "reason": MEMBERS_GATED,
             "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
@@ -122,8 +128,8 @@ def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
     [
         ([], POD_GROUPS),
         ([POD_GROUPS], POD_GROUPS),
-        ([POD_GROUPS_OF_KOORDINATOR], POD_GROUPS_OF_KOORDINATOR),
-        ([POD_GROUPS_OF_KOORDINATOR, POD_GROUPS], POD_GROUPS),
+        ([KOORDINATOR_POD_GROUPS], KOORDINATOR_POD_GROUPS),
+        ([KOORDINATOR_POD_GROUPS, POD_GROUPS], POD_GROUPS),
     ],
 )
 def test_the_kind_is_one_that_is_served_and_that_which_the_scheduler_watches_goes_first(
@@ -188,18 +194,18 @@ def pod(
 @pytest.mark.parametrize(
     ("pods", "word"),
     [
-        ([], GATED),
-        ([pod(0, gated=True), pod(1, gated=True)], GATED),
-        ([pod(0), pod(1, gated=True)], GATED),
-        ([pod(0), pod(1)], UNGATED),
-        ([pod(0, node="a"), pod(1, node="a")], UNGATED),
+        ([], MEMBERS_GATED),
+        ([pod(0, gated=True), pod(1, gated=True)], MEMBERS_GATED),
+        ([pod(0), pod(1, gated=True)], MEMBERS_GATED),
+        ([pod(0), pod(1)], MEMBERS_UNGATED),
+        ([pod(0, node="a"), pod(1, node="a")], MEMBERS_UNGATED),
         # A replacement that waits alone takes nobody along.
-        ([pod(0, node="a"), pod(1, gated=True)], UNGATED),
+        ([pod(0, node="a"), pod(1, gated=True)], MEMBERS_UNGATED),
         # Two do.
-        ([pod(0), pod(1, gated=True), pod(2, node="a")], GATED),
+        ([pod(0), pod(1, gated=True), pod(2, node="a")], MEMBERS_GATED),
         # Pods beyond the minimum are no members, and dead ones are none any more.
-        ([pod(0), pod(1), pod(2, gated=True, linked=False)], UNGATED),
-        ([pod(0), pod(1), pod(2, gated=True, phase="Failed")], UNGATED),
+        ([pod(0), pod(1), pod(2, gated=True, linked=False)], MEMBERS_UNGATED),
+        ([pod(0), pod(1), pod(2, gated=True, phase="Failed")], MEMBERS_UNGATED),
     ],
 )
 def test_a_gang_is_held_back_while_gates_of_members_could_be_taken_along(pods: list[Pod], word: str) -> None:
@@ -222,7 +228,7 @@ def without_tree(**more: Json) -> Served:
     ("backend", "cluster", "found", "said"),
     [
         (koordinator, served(koordinator), CONSTRAINED["of-the-only-group"], "not set up for Koordinator"),
-        (aware, served(aware), CONSTRAINED["of-the-only-group"], "may not read it"),
+        (aware, served(aware), CONSTRAINED["of-the-only-group"], "no permission to read it"),
         (
             aware,
             without_tree(),
@@ -261,7 +267,7 @@ def test_a_wish_that_cannot_be_kept_is_dropped_and_said() -> None:
     (one, _) = aware.translate(found, with_tree)
     spec = json.loads(one.body["metadata"]["annotations"][f"{PREFIX}/network-topology-spec"])
     assert spec == {"gatherStrategy": [{"layer": "ZoneLayer", "strategy": "PreferGather"}]}
-    assert aware.shortfall(found, with_tree).startswith("the wish to pack pod group 'a'")
+    assert aware.shortfall(found, with_tree).startswith("the preference to pack pod group 'a'")
     (one, _) = koordinator.translate(found, served(koordinator))
     assert f"{PREFIX}/network-topology-spec" not in one.body["metadata"]["annotations"]
     assert koordinator.shortfall(found, served(koordinator)).count("is dropped") == 2

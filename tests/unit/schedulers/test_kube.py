@@ -301,7 +301,7 @@ def test_a_pod_with_the_link_of_its_group_may_go_and_one_without_may_not(dialect
     said = backend.broken_link(found, a, pod("a-0", "a", 0))
     assert ("GenericWorkload" in said) == (dialect != "NoGangAPI")
     other = backend.broken_link(found, a, pod("a-0", "a", 0, in_group("another")))
-    assert "made for another gang API" in other
+    assert "created for another gang API" in other
 
 
 @pytest.mark.parametrize("dialect", NAMES)

@@ -7,7 +7,7 @@ from grove.api import labels
 from grove.api.config import SchedulerProfile, Schedulers
 from grove.api.validation import ValidationContext, validate
 from grove.plan.layout.set_layout import SetLayout
-from grove.schedulers.kai.backend import Kai
+from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory, Registry, SelectionError

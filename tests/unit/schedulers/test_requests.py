@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from grove.api.serialization import codec
-from grove.schedulers.requests import pod_requests, times, total, written
+from grove.schedulers.requests import as_quantities, pod_requests, times, total
 
 
 def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
@@ -48,12 +48,12 @@ def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
     ],
 )
 def test_what_a_pod_asks_for(spec: Any, asked: dict[str, str]) -> None:
-    assert written(pod_requests(codec.raw(spec))) == asked
+    assert as_quantities(pod_requests(codec.raw(spec))) == asked
 
 
 def test_many_pods_ask_for_as_many_times_as_much() -> None:
     one = pod_requests(codec.raw({"containers": [container(cpu="300m")]}))
-    assert written(total([times(3, one), one])) == {"cpu": "1200m"}
+    assert as_quantities(total([times(3, one), one])) == {"cpu": "1200m"}
 
 
 @pytest.mark.parametrize("spec", [{"containers": 1}, {"containers": [container(cpu="lots")]}])

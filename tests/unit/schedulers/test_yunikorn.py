@@ -18,15 +18,10 @@ from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.objects.podgangs import pod_gang
 from grove.schedulers.registry import Selection
 from grove.schedulers.types import Refusal, Served
-from grove.schedulers.yunikorn.backend import (
-    APPLICATION,
-    PARAMETERS,
-    PLACEHOLDERS,
-    QUEUE,
-    TASK_GROUP,
-    TASK_GROUPS,
-    YuniKorn,
-)
+from grove.schedulers.yunikorn.applications import APPLICATION_ID
+from grove.schedulers.yunikorn.backend import QUEUE, TASK_GROUP, TASK_GROUPS, YuniKorn
+from grove.schedulers.yunikorn.placeholders import PLACEHOLDERS
+from grove.schedulers.yunikorn.policy_parameters import PARAMETERS
 from tests.unit.api.sets import clique, pcs
 from tests.unit.schedulers.gangs import Json, check_golden, gang, group, packed, together, translated
 
@@ -152,16 +147,16 @@ def test_a_group_that_needs_nobody_has_no_placeholders() -> None:
 def test_an_application_id_is_fit_for_a_label_and_for_names_of_pods(namespace: str, name: str) -> None:
     found = gang(group("a", 1), name=name, annotations=PLAIN)
     found.metadata.namespace = namespace
-    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", draft_of(found).labels[APPLICATION])
+    assert re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", draft_of(found).labels[APPLICATION_ID])
 
 
 def test_gangs_of_one_name_and_attempts_of_one_gang_are_different_applications() -> None:
     found = gang(group("a", 1), annotations=PLAIN)
     other = gang(group("a", 1), annotations=PLAIN)
     other.metadata.uid = "another"
-    ids = [draft_of(g).labels[APPLICATION] for g in (found, other, number(found, "Application2"))]
+    ids = [draft_of(g).labels[APPLICATION_ID] for g in (found, other, number(found, "Application2"))]
     assert len(set(ids)) == 3
-    assert draft_of(number(found, "Application1")).labels[APPLICATION] == ids[0]
+    assert draft_of(number(found, "Application1")).labels[APPLICATION_ID] == ids[0]
 
 
 def pod(
@@ -177,7 +172,7 @@ def pod(
         metadata=PodMetadata(
             name="p",
             uid=uid,
-            labels={APPLICATION: draft_of(found).labels[APPLICATION]},
+            labels={APPLICATION_ID: draft_of(found).labels[APPLICATION_ID]},
             deletion_timestamp="2026-01-01T00:00:00Z" if going else None,
         ),
         spec=PodSpec(node_name=node or None),
@@ -364,7 +359,7 @@ def test_the_queue_of_the_profile_is_for_sets_that_name_none() -> None:
     ],
 )
 def test_a_required_topology_is_refused(found: PodGang) -> None:
-    with pytest.raises(Refusal, match="knows no topology"):
+    with pytest.raises(Refusal, match="does not support topology"):
         yunikorn.translate(found, Served())
 
 

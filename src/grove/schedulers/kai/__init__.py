@@ -1,4 +1,4 @@
-"""KAI Scheduler."""
+"""KAI Scheduler: `backend` translates gangs, `subgroups` builds the tree of subgroups in a PodGroup."""
 
 from grove.schedulers.kai.backend import Kai
 

@@ -1,4 +1,4 @@
-"""Koordinator (koord-scheduler)."""
+"""Koordinator (koord-scheduler): `backend` translates gangs, `topology` their constraints."""
 
 from grove.schedulers.koordinator.backend import Koordinator
 

@@ -1,23 +1,24 @@
 """Koordinator: a PodGroup per pod group, all PodGroups of a gang tied into one gang group.
 
     gang                     the annotation `groups` of its PodGroups: none of them is placed without all the others
-    pod group                PodGroup of the same name: minMember; its first pods have the label that names it
-    pods beyond the minimum  no member of anything: released when the gang has its place
+    pod group                PodGroup of the same name: minMember; the label of its first pods names it
+    pods beyond the minimum  in no PodGroup, released when the gang is scheduled
     constraint on the gang   network-topology-spec, see `topology`
-    quota                    label of the pods; the ElasticQuota must exist, where Grove can tell
+    quota                    label of the pods; the ElasticQuota must exist, if Grove can read them
 
-What shapes this translation, beside the fields themselves:
+Behaviour of Koordinator that this translation takes into account:
 
-- koord-scheduler 1.8 watches PodGroups of `scheduling.sigs.k8s.io`; the one that is served is used, that one first.
-- It counts gated pods as members, and an attempt that any ungated member starts takes gated ones along: their binding
-  is refused, and the gang is placed in part. So while members have gates, one PodGroup asks for more members than
-  there can be, which holds back the whole gang group. The true minimum, written when the last gate is gone, is what
-  starts the attempt. Which of the two it is now is the dialect of the gang.
-- In an attempt the pods of one PodGroup are all tried before those of the next, and the first that fits nowhere ends
-  it: a pod beyond the minimum could keep a gang from its place. So such pods are no members.
-- With the match policy `once-satisfied`, Koordinator's default, a gang that is restarted as a whole is no gang any
-  more. So the default here is `waiting-and-running`.
-- The status of a PodGroup has numbers that go stale and no reasons: what is observed is observed of the pods.
+- koord-scheduler 1.8 watches PodGroups of `scheduling.sigs.k8s.io`. Grove uses the served kind, and prefers that one.
+- Koordinator counts gated pods as members. Any ungated member starts an attempt that includes gated ones: the API
+  server rejects their binding, and the gang is placed in part. Therefore, while members have gates, one PodGroup
+  demands more members than there can be, which blocks the whole gang. When the last gate is gone, the true minimum is
+  written, which starts the attempt. The dialect of the gang records which of the two applies.
+- An attempt tries all pods of one PodGroup before those of the next, and ends with the first pod that fits nowhere: a
+  pod beyond the minimum could block its gang. Therefore such pods are no members.
+- With the match policy `once-satisfied`, Koordinator's default, a gang whose pods are all replaced is no gang any more.
+  Therefore the default here is `waiting-and-running`.
+- The status of a PodGroup has stale numbers and no reasons. Therefore `observe` keeps its default: the framework reads
+  the pods.
 """
 
 import hashlib
@@ -41,21 +42,21 @@ from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 from grove.schedulers.koordinator.topology import (
     TOPOLOGIES,
-    TREE,
-    Gathering,
-    Layers,
+    TOPOLOGY_NAME,
+    GatherRules,
+    NetworkLayers,
     check_constraints,
-    gathering,
-    layers,
-    tree_of,
+    gather_rules,
+    layers_of,
+    topology_object,
 )
-from grove.schedulers.queues import check_exists, disagreements, queue_of
+from grove.schedulers.queues import check_queue_exists, conflicting_queues, queue_of
 from grove.schedulers.recorded_dialect import dialect_of
 from grove.schedulers.types import Json, ObjectKind, SchedulerObject, Served
 
 POD_GROUPS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
 QUOTAS = ObjectKind("scheduling.sigs.k8s.io", "v1alpha1", "elasticquotas", "ElasticQuota")
-POD_GROUPS_OF_KOORDINATOR = ObjectKind("scheduling.koordinator.sh", "v1alpha1", "podgroups", "PodGroup")
+KOORDINATOR_POD_GROUPS = ObjectKind("scheduling.koordinator.sh", "v1alpha1", "podgroups", "PodGroup")
 
 LINK = "pod-group.scheduling.sigs.k8s.io"
 GROUPS = "gang.scheduling.koordinator.sh/groups"
@@ -70,27 +71,26 @@ MODES = ("Strict", "NonStrict")
 MATCH_POLICIES = ("only-waiting", "waiting-and-running", "once-satisfied")
 
 # Dialects: whether members of the gang may still have gates.
-GATED = "MembersGated"
-UNGATED = "MembersUngated"
+MEMBERS_GATED = "MembersGated"
+MEMBERS_UNGATED = "MembersUngated"
 
-MORE_THAN_THERE_ARE = 1_000_000
-"""A minimum that no PodGroup reaches."""
+UNREACHABLE_MINIMUM = 1_000_000
 
-LONGEST_WAIT = 900
-"""Seconds: kube-scheduler, which Koordinator is built on, lets no pod wait for others any longer."""
+MAX_WAIT_SECONDS = 900
+"""kube-scheduler, on which Koordinator is built, lets no pod wait longer for others."""
 
-OURS = ("spec.scheduleTimeoutSeconds", f"metadata.annotations.{NETWORK_TOPOLOGY}")
+OWNED_FIELDS = ("spec.scheduleTimeoutSeconds", f"metadata.annotations.{NETWORK_TOPOLOGY}")
 
 
-class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+class KoordinatorSettings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """The `config` of the profile."""
 
     quota: str = ""
     mode: Literal["Strict", "NonStrict"] = "Strict"
     match_policy: Literal["only-waiting", "waiting-and-running", "once-satisfied"] = "waiting-and-running"
-    # Without it the scheduler's own: 600 unless configured otherwise.
-    schedule_timeout_seconds: Annotated[int, msgspec.Meta(ge=1, le=LONGEST_WAIT)] | None = None
-    # Whether koord-scheduler is set up for network topology, and if so who writes the ClusterNetworkTopology.
+    # If missing, the scheduler's own applies: 600 unless configured otherwise.
+    schedule_timeout_seconds: Annotated[int, msgspec.Meta(ge=1, le=MAX_WAIT_SECONDS)] | None = None
+    # Whether koord-scheduler is set up for network topology; `managed` if Grove writes the ClusterNetworkTopology.
     network_topology: Literal["off", "existing", "managed"] = "off"
 
 
@@ -98,7 +98,7 @@ class Koordinator(Backend):
     name = "koordinator"
     scheduler_name = "koord-scheduler"
     gate = Gate.KOORDINATOR
-    kinds: Sequence[ObjectKind] = (POD_GROUPS, POD_GROUPS_OF_KOORDINATOR)
+    kinds: Sequence[ObjectKind] = (POD_GROUPS, KOORDINATOR_POD_GROUPS)
     pins_priority = True
     has_dialects = True
     depends_on_gates = True
@@ -108,7 +108,7 @@ class Koordinator(Backend):
             "Koordinator",
             {
                 Guarantee.ALL_OR_NOTHING: "yes",
-                Guarantee.MINIMUM_BELOW_REPLICAS: "the others follow the gang, as no members of it",
+                Guarantee.MINIMUM_BELOW_REPLICAS: "the others follow the gang, outside of it",
                 Guarantee.WAITING_HOLDS_NO_ROOM: "yes",
                 Guarantee.RESCHEDULED_AS_GANG: "yes",
                 Guarantee.TOPOLOGY_REQUIRED: "whole gangs; must be set up",
@@ -120,50 +120,49 @@ class Koordinator(Backend):
     )
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = msgspec.convert(settings, Settings)
-        aware = self._settings.network_topology != "off"
-        self.reads: Sequence[ObjectKind] = (QUOTAS, TOPOLOGIES) if aware else (QUOTAS,)
-        # There is one tree for the whole cluster: Grove writes it only when told to.
-        managed = self._settings.network_topology == "managed"
-        self.topology_kind = TOPOLOGIES if managed else None
+        self._settings = msgspec.convert(settings, KoordinatorSettings)
+        mode = self._settings.network_topology
+        self.reads = (QUOTAS, TOPOLOGIES) if mode != "off" else (QUOTAS,)
+        # The cluster has one ClusterNetworkTopology, so Grove writes it only if the profile says so.
+        self.topology_kind = TOPOLOGIES if mode == "managed" else None
 
     def matches(self, scheduler_name: str) -> bool:
         return "koord" in scheduler_name
 
     def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
-        """A quota may be named by cliques, which a gang does not show."""
+        """A clique may name the quota, and a gang does not have the metadata of cliques."""
         return {labels.QUEUE: queue_of(pcs, _quota_in) or self._settings.quota}
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
         members = [p for p in pods if is_present(p) and LINK in p.metadata.labels]
         waiting = [p for p in members if not p.spec.node_name]
-        # One that waits alone, such as a replacement, takes nobody along.
+        # A pod that waits alone, such as a replacement, starts an attempt without others.
         gated = len(waiting) > 1 and any(has_gate(p, self.gate) for p in waiting)
-        return GATED if gated or not members else UNGATED
+        return MEMBERS_GATED if gated or not members else MEMBERS_UNGATED
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
         if quota := self._quota(gang):
-            check_exists(quota, "ElasticQuota", QUOTAS, served, f"label {QUOTA}")
+            check_queue_exists(quota, "ElasticQuota", QUOTAS, served, f"label {QUOTA}")
         kind = next((k for k in self.kinds if k in served), POD_GROUPS)
-        members = sorted((g for g in gang.spec.pod_groups if g.min_replicas > 0), key=_name)
+        members = sorted((g for g in gang.spec.pod_groups if g.min_replicas > 0), key=_pod_group_name)
         annotations = self._annotations(gang, members, served)
         timeout = self._timeout(gang)
-        held = dialect_of(gang) == GATED
+        blocked = dialect_of(gang) == MEMBERS_GATED
         return [
             SchedulerObject(
                 kind,
                 {
                     "metadata": {
-                        "name": _name(group),
-                        "labels": _labels(gang),
+                        "name": _pod_group_name(group),
+                        "labels": _pod_group_labels(gang),
                         "annotations": dict(annotations),
                     },
                     "spec": {
-                        "minMember": MORE_THAN_THERE_ARE if held and i == 0 else group.min_replicas,
+                        "minMember": UNREACHABLE_MINIMUM if blocked and i == 0 else group.min_replicas,
                         **({"scheduleTimeoutSeconds": timeout} if timeout else {}),
                     },
                 },
-                OURS,
+                OWNED_FIELDS,
             )
             for i, group in enumerate(members)
         ]
@@ -171,7 +170,7 @@ class Koordinator(Backend):
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self.prepare_surplus_pod(gang, group, pod)
         if group.min_replicas > 0:
-            pod.labels[LINK] = _name(group)
+            pod.labels[LINK] = _pod_group_name(group)
 
     def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
         return True
@@ -181,23 +180,24 @@ class Koordinator(Backend):
             pod.labels[QUOTA] = quota
         if tree := gang.metadata.labels.get(QUOTA_TREE):
             pod.labels[QUOTA_TREE] = tree
-        # A PodGroup has no priority: that of the gang is that of its pods.
+        # A PodGroup has no priority class, so the pods carry that of the gang.
         if gang.spec.priority_class_name:
             pod.spec["priorityClassName"] = gang.spec.priority_class_name
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
-        if is_surplus(pod, group.min_replicas) or pod.metadata.labels.get(LINK) == _name(group):
+        wanted = _pod_group_name(group)
+        if is_surplus(pod, group.min_replicas) or pod.metadata.labels.get(LINK) == wanted:
             return ""
         return (
-            f"pod {pod.metadata.name} has lost its label {LINK}: {_name(group)}, and Koordinator would place it alone; "
+            f"pod {pod.metadata.name} has lost its label {LINK}: {wanted}, and Koordinator would place it alone; "
             "find out which admission webhook changes it"
         )
 
     def topology_object(self, binding: ClusterTopologyBinding) -> SchedulerObject:
-        return tree_of(binding)
+        return topology_object(binding)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
-        yield from disagreements(pcs, _quota_in)
+        yield from conflicting_queues(pcs, _quota_in)
         for key, supported in ((MODE, MODES), (MATCH_POLICY, MATCH_POLICIES)):
             chosen = pcs.metadata.annotations.get(key, supported[0])
             if chosen not in supported:
@@ -207,10 +207,10 @@ class Koordinator(Backend):
         yield from check_constraints(pcs, off=self._settings.network_topology == "off")
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
-        return "; ".join(self._gathering(gang, served).weaker)
+        return "; ".join(self._gather_rules(gang, served).shortfalls)
 
     def _quota(self, gang: PodGang) -> str:
-        """Empty when Koordinator is to decide."""
+        """Empty if Koordinator decides."""
         meta = gang.metadata
         named = meta.annotations.get(labels.QUEUE) or _quota_in(meta.labels, meta.annotations)
         return named or self._settings.quota
@@ -218,52 +218,54 @@ class Koordinator(Backend):
     def _annotations(self, gang: PodGang, members: Sequence[PodGroup], served: Served) -> dict[str, str]:
         own = gang.metadata.annotations
         namespace = gang.metadata.namespace or ""
-        found = {
-            GROUPS: _json([f"{namespace}/{_name(g)}" for g in members]),
+        annotations = {
+            GROUPS: _json([f"{namespace}/{_pod_group_name(g)}" for g in members]),
             MODE: _one_of(MODES, own.get(MODE), self._settings.mode),
             MATCH_POLICY: _one_of(MATCH_POLICIES, own.get(MATCH_POLICY), self._settings.match_policy),
         }
-        if rules := self._gathering(gang, served).rules:
-            found[NETWORK_TOPOLOGY] = _json({"gatherStrategy": rules})
-        return found
+        if rules := self._gather_rules(gang, served).rules:
+            annotations[NETWORK_TOPOLOGY] = _json({"gatherStrategy": rules})
+        return annotations
 
-    def _gathering(self, gang: PodGang, served: Served) -> Gathering:
-        return gathering(gang, self._layers(served))
+    def _gather_rules(self, gang: PodGang, served: Served) -> GatherRules:
+        return gather_rules(gang, self._layers(served))
 
-    def _layers(self, served: Served) -> Layers:
+    def _layers(self, served: Served) -> NetworkLayers:
         if self._settings.network_topology == "off":
-            return Layers({}, "network topology is not set up for Koordinator")
+            return NetworkLayers({}, "network topology is not set up for Koordinator")
         if TOPOLOGIES not in served.objects:
-            return Layers({}, f"the cluster does not serve {TOPOLOGIES.kind}, or Grove may not read it")
-        return layers(served.objects[TOPOLOGIES].get(TREE))
+            return NetworkLayers(
+                {}, f"the cluster does not serve {TOPOLOGIES.kind}, or Grove has no permission to read it"
+            )
+        return layers_of(served.objects[TOPOLOGIES].get(TOPOLOGY_NAME))
 
     def _timeout(self, gang: PodGang) -> int | None:
-        """Whole seconds, as the field has it."""
+        """In whole seconds, as in the field; None for Koordinator's own."""
         text = gang.metadata.annotations.get(WAITING_TIME, "")
         if not text or [*_check_waiting_time(text)]:
             return self._settings.schedule_timeout_seconds
         return ceil(Duration(text).seconds)
 
 
-def _quota_in(tags: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    return tags.get(QUOTA) or annotations.get(QUOTA, "")
+def _quota_in(object_labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    return object_labels.get(QUOTA) or annotations.get(QUOTA, "")
 
 
-def _name(group: PodGroup) -> str:
-    """The PodGroup's name is the value of a label."""
+def _pod_group_name(group: PodGroup) -> str:
+    """At most 63 characters, because the name is the value of a label."""
     if len(group.name) <= 63:
         return group.name
     return f"{group.name[:54]}-{hashlib.sha256(group.name.encode()).hexdigest()[:8]}"
 
 
-def _labels(gang: PodGang) -> dict[str, str]:
-    """What identifies the workload; not whatever else the user has on the set."""
-    found = {
+def _pod_group_labels(gang: PodGang) -> dict[str, str]:
+    """The labels that identify the workload; not all labels of the user's set."""
+    copied = {
         k: v
         for k, v in gang.metadata.labels.items()
         if k.startswith(("app.kubernetes.io/", labels.GROVE_PREFIX))
     }
-    return found | {labels.POD_GANG: gang.metadata.name or ""}
+    return copied | {labels.POD_GANG: gang.metadata.name or ""}
 
 
 def _check_waiting_time(text: str) -> Iterator[Problem]:
@@ -276,8 +278,8 @@ def _check_waiting_time(text: str) -> Iterator[Problem]:
     except ValueError as e:
         yield invalid(path, text, str(e), remedy)
         return
-    if not 0 < seconds <= LONGEST_WAIT:
-        yield invalid(path, text, "no pod waits for others longer than 15 minutes, or no time at all", remedy)
+    if not 0 < seconds <= MAX_WAIT_SECONDS:
+        yield invalid(path, text, "must be more than 0 and at most 15 minutes", remedy)
 
 
 def _one_of(supported: Sequence[str], asked: str | None, otherwise: str) -> str:

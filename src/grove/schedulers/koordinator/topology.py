@@ -1,10 +1,11 @@
-"""Network topology as Koordinator understands it: a gang as a whole is gathered in one domain of one tree.
+"""Koordinator's network topology: it gathers a gang as a whole in one domain of one topology.
 
-    ClusterTopologyBinding       the ClusterNetworkTopology named `default`: one chain of layers, down to the node
-    pack constraint of a gang    gatherStrategy: required MustGather, preferred PreferGather, by the layer of the label
+    ClusterTopologyBinding       the ClusterNetworkTopology named `default`: a chain of layers, down to the node
+    pack constraint of a gang    gatherStrategy by the layer of the node label: MustGather if required, PreferGather if
+                                 preferred
 
-There is nothing for a part of a gang. What is required and cannot be said is refused; a wish that cannot is dropped,
-and the gang says so.
+Koordinator cannot gather a part of a gang. A required constraint that it cannot express is refused. A preferred one is
+dropped and reported on the gang.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,22 +25,22 @@ TOPOLOGIES = ObjectKind(
     "ClusterNetworkTopology",
     namespaced=False,
 )
-TREE = "default"
-"""The only ClusterNetworkTopology that koord-scheduler looks at."""
+TOPOLOGY_NAME = "default"
+"""The name of the only ClusterNetworkTopology that koord-scheduler reads."""
 
 NODE_LAYER = "NodeTopologyLayer"
 HOSTNAME = "kubernetes.io/hostname"
 
-_SWITCHES = (
+_SET_UP_REMEDY = (
     "switch network topology on in koord-scheduler and set networkTopology in its profile, as "
     "docs/schedulers/koordinator.md says, or make the constraint a preferred one"
 )
-_PARTS = "constrain the whole set instead, or choose a scheduler with topology per group"
+_PART_REMEDY = "constrain the whole set instead, or choose a scheduler with topology per group"
 
 
 @dataclass(frozen=True)
-class Layers:
-    """The layers of the tree by node label, broadest first; or why there are none."""
+class NetworkLayers:
+    """The layers of the ClusterNetworkTopology by node label, broadest first; if there are none, `missing` says why."""
 
     by_label: Mapping[str, str]
     missing: str = ""
@@ -48,49 +49,52 @@ class Layers:
         return list(self.by_label.values()).index(layer)
 
 
-def layers(tree: Json | None) -> Layers:
-    if tree is None:
-        return Layers({}, f"there is no {TOPOLOGIES.kind} {TREE!r}")
-    found = (tree.get("spec") or {}).get("networkTopologySpec") or []
-    chain = _chain(found)
+def layers_of(topology: Json | None) -> NetworkLayers:
+    """The layers of a ClusterNetworkTopology; None if it does not exist."""
+    if topology is None:
+        return NetworkLayers({}, f"there is no {TOPOLOGIES.kind} {TOPOLOGY_NAME!r}")
+    chain = _chain((topology.get("spec") or {}).get("networkTopologySpec") or [])
     if not chain:
-        return Layers({}, f"the layers of {TOPOLOGIES.kind} {TREE!r} are not one chain down to {NODE_LAYER}")
+        return NetworkLayers(
+            {}, f"the layers of {TOPOLOGIES.kind} {TOPOLOGY_NAME!r} are not one chain down to {NODE_LAYER}"
+        )
     by_label = {key: layer["topologyLayer"] for layer in chain for key in layer.get("labelKey") or ()}
-    return Layers({k: v for k, v in by_label.items() if k != HOSTNAME} | {HOSTNAME: NODE_LAYER})
+    return NetworkLayers({k: v for k, v in by_label.items() if k != HOSTNAME} | {HOSTNAME: NODE_LAYER})
 
 
 @dataclass(frozen=True)
-class Gathering:
-    """What is said of a gang to Koordinator, and what of its constraints is not."""
+class GatherRules:
+    """The gatherStrategy of a gang, and its constraints that Koordinator does not keep, as sentences."""
 
     rules: Sequence[Json]
-    weaker: Sequence[str]
+    shortfalls: Sequence[str]
 
 
-def gathering(gang: PodGang, known: Layers) -> Gathering:
-    """Raises Refusal."""
+def gather_rules(gang: PodGang, layers: NetworkLayers) -> GatherRules:
+    """Raises Refusal for a required constraint that Koordinator cannot keep."""
     rules: list[tuple[int, Json]] = []
-    weaker: list[str] = []
-    for where, pack, whole in _asked(gang):
+    shortfalls: list[str] = []
+    for constraint in _constraints(gang):
+        part, pack = constraint.part, constraint.pack
         for label, strategy in ((pack.required, "MustGather"), (pack.preferred, "PreferGather")):
             if not label or (strategy == "PreferGather" and label == pack.required):
                 continue
-            obstacle, remedy = _obstacle(label, whole, known)
+            obstacle, remedy = _obstacle(label, constraint.is_whole_gang, layers)
             if not obstacle:
-                rule = {"layer": known.by_label[label], "strategy": strategy}
-                rules.append((known.depth(rule["layer"]), rule))
+                rule = {"layer": layers.by_label[label], "strategy": strategy}
+                rules.append((layers.depth(rule["layer"]), rule))
             elif strategy == "MustGather":
-                raise Refusal(f"{where} must be packed by {label}, and {obstacle}", remedy)
+                raise Refusal(f"{part} must be packed by {label}, and {obstacle}", remedy)
             else:
-                weaker.append(f"the wish to pack {where} by {label} is dropped, since {obstacle}")
+                shortfalls.append(f"the preference to pack {part} by {label} is dropped, since {obstacle}")
     if any(rule["strategy"] == "MustGather" for _, rule in rules):
-        weaker.append("pods that replace lost ones and pods beyond the minimum are not held in the domain")
+        shortfalls.append("pods that replace lost ones and pods beyond the minimum may leave the domain")
     unique = {(depth, r["strategy"]): r for depth, r in rules}
-    return Gathering([unique[key] for key in sorted(unique)], weaker)
+    return GatherRules([unique[key] for key in sorted(unique)], shortfalls)
 
 
-def tree_of(binding: ClusterTopologyBinding) -> SchedulerObject:
-    """Layers are named as the domains of the binding; the last one is always the node."""
+def topology_object(binding: ClusterTopologyBinding) -> SchedulerObject:
+    """Its layers have the names of the binding's domains; the last one is always the node."""
     spec: list[Json] = []
     parent = ""
     for level in binding.spec.levels:
@@ -100,52 +104,65 @@ def tree_of(binding: ClusterTopologyBinding) -> SchedulerObject:
             parent = level.domain
     above = {"parentTopologyLayer": parent} if parent else {}
     spec.append({"topologyLayer": NODE_LAYER, **above})
-    return SchedulerObject(TOPOLOGIES, {"metadata": {"name": TREE}, "spec": {"networkTopologySpec": spec}})
+    return SchedulerObject(
+        TOPOLOGIES, {"metadata": {"name": TOPOLOGY_NAME}, "spec": {"networkTopologySpec": spec}}
+    )
 
 
 def check_constraints(pcs: PodCliqueSet, *, off: bool) -> Iterator[Problem]:
-    """Constraints that the gangs of a set could never be served with."""
+    """Required constraints that Koordinator can never keep; `off` is whether network topology is not set up."""
     for place in places(pcs):
         if not place.constraint.required:
             continue
         if off:
-            yield forbidden(place.path, "network topology is not set up for Koordinator", _SWITCHES)
-        elif not _is_whole(pcs, place):
+            yield forbidden(place.path, "network topology is not set up for Koordinator", _SET_UP_REMEDY)
+        elif not _covers_base_gang(pcs, place):
             yield forbidden(
-                place.path, "Koordinator gathers whole gangs, and this is about a part of one", _PARTS
+                place.path,
+                "Koordinator gathers only whole gangs, and this constrains a part of one",
+                _PART_REMEDY,
             )
 
 
-def _asked(gang: PodGang) -> Iterator[tuple[str, GangPackConstraint, bool]]:
-    """Every constraint: where it stands, what it asks, and whether it is about the gang as a whole."""
-    everyone = {g.name for g in gang.spec.pod_groups}
-    about: list[tuple[str, GangTopologyConstraint | None, bool]] = [
+@dataclass(frozen=True)
+class _PackedPart:
+    """A constraint of a part of a gang; `is_whole_gang` is whether the part has all its groups."""
+
+    part: str
+    pack: GangPackConstraint
+    is_whole_gang: bool
+
+
+def _constraints(gang: PodGang) -> Iterator[_PackedPart]:
+    all_groups = {g.name for g in gang.spec.pod_groups}
+    parts: list[tuple[str, GangTopologyConstraint | None, bool]] = [
         ("the gang", gang.spec.topology_constraint, True)
     ]
     for config in gang.spec.topology_constraint_group_configs:
-        whole = set(config.pod_group_names) == everyone
-        about.append((f"group {config.name!r}", config.topology_constraint, whole))
-    about += [
-        (f"pod group {g.name!r}", g.topology_constraint, len(everyone) == 1) for g in gang.spec.pod_groups
+        is_whole = set(config.pod_group_names) == all_groups
+        parts.append((f"group {config.name!r}", config.topology_constraint, is_whole))
+    parts += [
+        (f"pod group {g.name!r}", g.topology_constraint, len(all_groups) == 1) for g in gang.spec.pod_groups
     ]
-    for where, constraint, whole in about:
+    for part, constraint, is_whole in parts:
         if constraint is not None and constraint.pack_constraint is not None:
-            yield where, constraint.pack_constraint, whole
+            yield _PackedPart(part, constraint.pack_constraint, is_whole)
 
 
-def _obstacle(label: str, whole: bool, known: Layers) -> tuple[str, str]:
-    if not whole:
-        return "Koordinator gathers only whole gangs", _PARTS
-    if known.missing:
-        return known.missing, _SWITCHES
-    if label not in known.by_label:
-        what = f"{TOPOLOGIES.kind} {TREE!r} has no layer for this node label"
-        return what, f"add one; it has: {', '.join(known.by_label)}"
+def _obstacle(label: str, is_whole_gang: bool, layers: NetworkLayers) -> tuple[str, str]:
+    """Why Koordinator cannot gather by this node label, and what to do; both empty if it can."""
+    if not is_whole_gang:
+        return "Koordinator gathers only whole gangs", _PART_REMEDY
+    if layers.missing:
+        return layers.missing, _SET_UP_REMEDY
+    if label not in layers.by_label:
+        what = f"{TOPOLOGIES.kind} {TOPOLOGY_NAME!r} has no layer for this node label"
+        return what, f"add one; it has: {', '.join(layers.by_label)}"
     return "", ""
 
 
-def _is_whole(pcs: PodCliqueSet, place: Place) -> bool:
-    """Whether a base gang has nothing beside what the constraint is about."""
+def _covers_base_gang(pcs: PodCliqueSet, place: Place) -> bool:
+    """Whether the base gang has no pod group outside of the constraint."""
     template = pcs.spec.template
     grouped = {name for g in template.pod_clique_scaling_groups for name in g.clique_names}
     total = sum(1 for c in template.cliques if c.name not in grouped)
@@ -158,12 +175,12 @@ def _is_whole(pcs: PodCliqueSet, place: Place) -> bool:
     return True
 
 
-def _chain(found: Sequence[Json]) -> list[Json]:
-    """From the broadest layer down; empty if they are not one chain that ends at the node."""
-    below = {layer.get("parentTopologyLayer") or "": layer for layer in found}
+def _chain(layers: Sequence[Json]) -> list[Json]:
+    """The layers from the broadest down; empty if they are not one chain that ends at the node."""
+    below = {layer.get("parentTopologyLayer") or "": layer for layer in layers}
     chain: list[Json] = []
     name = ""
-    while name in below and len(chain) < len(found):
+    while name in below and len(chain) < len(layers):
         chain.append(below[name])
         name = chain[-1].get("topologyLayer") or ""
-    return chain if len(chain) == len(found) and name == NODE_LAYER else []
+    return chain if len(chain) == len(layers) and name == NODE_LAYER else []

@@ -1,8 +1,8 @@
-"""The backend for plain kube-scheduler: which dialect a gang is written in, and what holds in all of them.
+"""The backend for kube-scheduler: which dialect a gang gets, and what all dialects share.
 
-A gang is written in the best dialect that the cluster offers. Its released pods are tied to that for good, so it keeps
-it; when the cluster stops offering it, as in an upgrade, the gang moves to one in which its pods are tied in the same
-way.
+A new gang gets the best dialect that is available in the cluster. Its released pods are tied to that dialect for good,
+so the gang keeps it. If the dialect stops being available, for example after an upgrade of Kubernetes, the gang moves
+to a dialect that ties pods in the same way.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,21 +20,38 @@ from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.pod_state import has_gate, is_present, is_surplus
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import SchedulerVariant
-from grove.schedulers.kube.composite import Composite
-from grove.schedulers.kube.dialect import Dialect, Json, Settings, link_of
-from grove.schedulers.kube.flat import Flat
-from grove.schedulers.kube.none import NoGangApi
-from grove.schedulers.kube.priorities import agreed
-from grove.schedulers.kube.v135 import V135
-from grove.schedulers.kube.v136 import V136
+from grove.schedulers.kube.composite_podgroup import CompositePodGroup
+from grove.schedulers.kube.dialect import Dialect
+from grove.schedulers.kube.no_gang_api import NoGangApi
+from grove.schedulers.kube.observation import observe_pod_groups
+from grove.schedulers.kube.pod_link import link_of
+from grove.schedulers.kube.podgroup_v1alpha2 import PodGroupV1alpha2
+from grove.schedulers.kube.podgroup_v1beta1 import PodGroupV1beta1
+from grove.schedulers.kube.priorities import common_priority_class
+from grove.schedulers.kube.settings import KubernetesSettings
+from grove.schedulers.kube.validation import warnings_for
 from grove.schedulers.kube.variants import VARIANTS, WITHOUT_GANGS
-from grove.schedulers.kube.warnings import warnings_of
-from grove.schedulers.kube.words import scheduler_words
+from grove.schedulers.kube.workload_v1alpha1 import WorkloadV1alpha1
 from grove.schedulers.recorded_dialect import dialect_of
-from grove.schedulers.types import ObjectKind, Observation, Probe, Refusal, SchedulerObject, Served
+from grove.schedulers.types import (
+    Json,
+    ObjectKind,
+    Observation,
+    Probe,
+    Refusal,
+    SchedulerObject,
+    Served,
+)
 
-# The best first; the last is always offered.
-DIALECTS: Sequence[Dialect] = (Composite(), Flat(), V136(), V135(), NoGangApi())
+# The best first; the last is always available.
+DIALECTS: Sequence[Dialect] = (
+    CompositePodGroup(),
+    PodGroupV1beta1(),
+    PodGroupV1alpha2(),
+    WorkloadV1alpha1(),
+    NoGangApi(),
+)
+_DIALECTS_BY_NAME = {d.name: d for d in DIALECTS}
 
 
 class Kubernetes(Backend):
@@ -42,118 +59,117 @@ class Kubernetes(Backend):
     scheduler_name = DEFAULT_SCHEDULER
     gate = Gate.KUBERNETES
     kinds: Sequence[ObjectKind] = tuple(dict.fromkeys(k for d in DIALECTS for k in d.kinds))
+    probes: Sequence[Probe] = tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
     pins_priority = True
     has_dialects = True
-    probes: Sequence[Probe] = tuple({p.name: p for d in DIALECTS for p in d.probes}.values())
     variants = VARIANTS
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = msgspec.convert(settings, Settings)
+        self._settings = msgspec.convert(settings, KubernetesSettings)
         self.strict = self._settings.strict
 
     def matches(self, scheduler_name: str) -> bool:
         return scheduler_name in ("", DEFAULT_SCHEDULER)
 
     def detected_variant(self, served: Served) -> SchedulerVariant:
-        best = next(d for d in DIALECTS if d.offered(served))
+        best = _available_dialects(served)[0]
         return next((v for v in VARIANTS if v.key == best.name), WITHOUT_GANGS)
 
     def dialect(self, gang: PodGang, pods: Sequence[Pod], served: Served) -> str:
+        available = _available_dialects(served)
         released = [p for p in pods if is_present(p) and not has_gate(p, self.gate)]
         if not released:
-            return next(d for d in DIALECTS if d.offered(served)).name
-        offered = [d for d in DIALECTS if d.offered(served)]
+            return available[0].name
         current = dialect_of(gang)
-        offered.sort(key=lambda d: d.name != current)
-        fitting = next((d for d in offered if _are_tied(gang, released, d)), None)
-        if fitting is not None:
-            return fitting.name
-        if offered[0].name == current:
+        available.sort(key=lambda d: d.name != current)
+        matching = next((d for d in available if _links_as(gang, released, d)), None)
+        if matching is not None:
+            return matching.name
+        if available[0].name == current:
             return current
         raise Refusal(
-            f"PodGang {gang.metadata.name} was made for another gang API of kube-scheduler, which this cluster does "
-            "not serve any more, and its pods are tied to that: they run on, but new ones stay gated",
+            f"the pods of PodGang {gang.metadata.name} were created for another gang API of kube-scheduler, which this "
+            "cluster does not serve any more: they keep running, but new ones stay gated",
             "re-create the replica, by scaling the set in and out again",
         )
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
-        return _of(gang).objects(gang, served, self._settings)
+        return _dialect(gang).objects(gang, served, self._settings)
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self._prepare(gang, group, pod, surplus=False)
 
     def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
-        return bool(dialect_of(gang)) and _of(gang).splits(gang, group)
+        return bool(dialect_of(gang)) and _dialect(gang).separates_surplus(gang, group)
 
     def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         self._prepare(gang, group, pod, surplus=True)
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
-        wanted, found = _link(gang, group, pod, _of(gang)), link_of(pod)
+        wanted, found = _wanted_link(gang, group, pod, _dialect(gang)), link_of(pod)
         if wanted == found:
             return ""
         name = pod.metadata.name
         if found or not wanted:
             return (
-                f"pod {name} was made for another gang API of kube-scheduler and stays gated; it is made anew "
+                f"pod {name} was created for another gang API of kube-scheduler and stays gated; it is recreated "
                 "within minutes, or at once if you delete it"
             )
         field = next(iter(wanted))
         return (
             f"pod {name} stays gated: the API server dropped spec.{field} from it, so it would be scheduled outside "
-            "its gang; switch on the feature gate GenericWorkload in every kube-apiserver; the pod is then made anew "
+            "its gang; switch on the feature gate GenericWorkload in every kube-apiserver; the pod is then recreated "
             "within minutes, or at once if you delete it"
         )
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
-        return _of(gang).shortfall(gang, served)
+        return _dialect(gang).shortfall(gang, served)
 
     def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
-        return scheduler_words(gang, objects)
+        return observe_pod_groups(gang, objects)
 
     def default_priority_class(self, members: Sequence[Clique]) -> str | None:
-        return agreed(members)
+        return common_priority_class(members)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
-        return warnings_of(pcs)
+        return warnings_for(pcs)
 
     def _prepare(self, gang: PodGang, group: PodGroup, pod: PodDraft, *, surplus: bool) -> None:
-        dialect = _of(gang)
+        dialect = _dialect(gang)
         pod.spec |= dialect.link(gang, group, surplus=surplus)
         priority = gang.spec.priority_class_name
         if priority or dialect.one_priority:
             pod.spec["priorityClassName"] = priority
 
 
-_BY_NAME = {d.name: d for d in DIALECTS}
+def _available_dialects(served: Served) -> list[Dialect]:
+    """The best first, never empty."""
+    return [d for d in DIALECTS if d.is_available(served)]
 
 
-def _of(gang: PodGang) -> Dialect:
+def _dialect(gang: PodGang) -> Dialect:
+    """The recorded dialect. Raises Refusal for one that another version of Grove recorded."""
     name = dialect_of(gang)
-    found = _BY_NAME.get(name)
-    if found is None:
+    dialect = _DIALECTS_BY_NAME.get(name)
+    if dialect is None:
         raise Refusal(
             f"PodGang {gang.metadata.name} is written in the dialect {name or '(none)'}, which this version of Grove "
             "does not know",
             "use a version of Grove that does, or re-create the replica",
         )
-    return found
+    return dialect
 
 
-def _are_tied(gang: PodGang, pods: Sequence[Pod], dialect: Dialect) -> bool:
-    """Whether the pods are tied to the gang as the dialect would do it."""
+def _links_as(gang: PodGang, pods: Sequence[Pod], dialect: Dialect) -> bool:
+    """Whether all pods have the links that this dialect would give them."""
     groups = {g.name: g for g in gang.spec.pod_groups}
     return all(
-        link_of(p) == _link(gang, group, p, dialect)
+        link_of(p) == _wanted_link(gang, group, p, dialect)
         for p in pods
-        if (group := groups.get(_clique(p))) is not None
+        if (group := groups.get(p.metadata.labels.get(POD_CLIQUE, ""))) is not None
     )
 
 
-def _link(gang: PodGang, group: PodGroup, pod: Pod, dialect: Dialect) -> Json:
-    surplus = dialect.splits(gang, group) and is_surplus(pod, group.min_replicas)
+def _wanted_link(gang: PodGang, group: PodGroup, pod: Pod, dialect: Dialect) -> Json:
+    surplus = dialect.separates_surplus(gang, group) and is_surplus(pod, group.min_replicas)
     return dialect.link(gang, group, surplus=surplus)
-
-
-def _clique(pod: Pod) -> str:
-    return pod.metadata.labels.get(POD_CLIQUE, "")

@@ -1,7 +1,7 @@
-"""The priority of a gang whose set names none: the class on which the pods of all its cliques agree.
+"""The priority class of a gang whose set names none: that of its cliques, if they all name the same one.
 
-In Kubernetes 1.37 and later all pods of a gang must have the priority of the gang. A class that only some of the
-cliques name, or that differs among them, is not taken for the gang: it would raise or lower the pods of the others.
+In Kubernetes 1.37 and later all pods of a gang must have the priority of the gang. If only some cliques name a class,
+or if they differ, the gang gets none of them: that would raise or lower the pods of the other cliques.
 """
 
 from collections.abc import Iterable
@@ -10,21 +10,21 @@ import msgspec
 
 from grove.api.podcliqueset import Clique
 
-SYSTEM = "system-"
-"""How classes of the system begin. Their values are above what a group of pods may have."""
+SYSTEM_PREFIX = "system-"
+"""The prefix of Kubernetes' own priority classes. Their values are above the maximum for a PodGroup."""
 
 
-class _PodSpec(msgspec.Struct, rename="camel"):
+class _PodSpecPriority(msgspec.Struct, rename="camel"):
     priority_class_name: str | None = None
 
 
-def class_of(clique: Clique) -> str | None:
-    """The class that the pods of a clique ask for."""
-    return msgspec.json.decode(clique.spec.pod_spec, type=_PodSpec).priority_class_name or None
+def priority_class_of(clique: Clique) -> str | None:
+    """The priority class in the pod template of a clique."""
+    return msgspec.json.decode(clique.spec.pod_spec, type=_PodSpecPriority).priority_class_name or None
 
 
-def agreed(cliques: Iterable[Clique]) -> str | None:
-    """The class that all of them name, if a group of pods can have it."""
-    found = {class_of(c) for c in cliques}
-    only = found.pop() if len(found) == 1 else None
-    return only if only and not only.startswith(SYSTEM) else None
+def common_priority_class(cliques: Iterable[Clique]) -> str | None:
+    """The class that all cliques name, if a PodGroup can have it; otherwise None."""
+    classes = {priority_class_of(c) for c in cliques}
+    common = classes.pop() if len(classes) == 1 else None
+    return common if common and not common.startswith(SYSTEM_PREFIX) else None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
 
-_NO_PREFERENCE = {Guarantee.TOPOLOGY_PREFERRED: "said on the gang"}
+_NO_PREFERENCE = {Guarantee.TOPOLOGY_PREFERRED: "reported on the gang"}
 
 VARIANTS: Sequence[SchedulerVariant] = (
     SchedulerVariant(
@@ -57,8 +57,8 @@ VARIANTS: Sequence[SchedulerVariant] = (
         },
         {
             Guarantee.WAITING_HOLDS_NO_ROOM: "for up to five minutes",
-            Guarantee.TOPOLOGY_REQUIRED: "said on the gang",
-            Guarantee.TOPOLOGY_PREFERRED: "said on the gang",
+            Guarantee.TOPOLOGY_REQUIRED: "reported on the gang",
+            Guarantee.TOPOLOGY_PREFERRED: "reported on the gang",
         },
     ),
 )

@@ -4,20 +4,20 @@
     pod group                  a task: minTaskMember, and the label volcano.sh/task-spec on its pods
     constraint on the gang     networkTopology
     constraint below it        one subGroupPolicy for the groups that it is about, with its own networkTopology
-    node label of a level      the tier of the HyperNodes that have it as their tierName, as Volcano's own discovery
-                               makes them; or as the profile says
+    node label of a level      the tier of the HyperNodes with this tierName, as Volcano's own discovery creates them;
+                               or the tier in the profile
 
-What shapes this translation, beside the fields themselves:
+Behaviour of Volcano that this translation takes into account:
 
-- A hard constraint by the *name* of a tier that no HyperNode has is not enforced, without a word. So tiers are written
+- Volcano silently ignores a hard constraint by the *name* of a tier that no HyperNode has. Therefore tiers are written
   as numbers, and a label without a tier is refused.
-- A PodGroup whose queue does not exist is ignored, without a word. So it is refused before.
-- Pods without requests count as placed before they are. So a set with such pods is invalid.
-- Pods beyond the minimum may take the room of those below it, since Volcano knows tasks and not indices. So they are
-  released when the gang has its place.
-- A pod is in one subgroup, and there is one layer of them: of a constraint inside another only the outer can be kept.
-- `minResources` makes a gang wait in phase Pending until its queue has room for all of it; then it is Inqueue, and only
-  then considered. Off by default: a gang that waits so cannot preempt.
+- Volcano silently ignores a PodGroup whose queue does not exist. Therefore such a gang is refused.
+- Volcano counts pods without requests as placed before they are. Therefore a set with such pods is invalid.
+- Pods beyond the minimum may take the room of the others, because Volcano knows tasks and not indices. Therefore they
+  are released when the gang is scheduled.
+- A pod is in one subgroup, and subgroups have one level: of two nested constraints only the outer one can be kept.
+- `minResources` makes a gang wait in phase Pending until its queue has room for all of it; only then Volcano considers
+  it. Off by default, because a gang that waits in this phase cannot preempt.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,22 +35,21 @@ from grove.plan.objects.pod_draft import PodDraft
 from grove.plan.status.conditions import is_true
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
-from grove.schedulers.queues import check_exists, disagreements, queue_of
-from grove.schedulers.requests import pod_requests, times, total, written
+from grove.schedulers.queues import check_queue_exists, conflicting_queues, queue_of
+from grove.schedulers.requests import as_quantities, pod_requests, times, total
 from grove.schedulers.types import Json, ObjectKind, Observation, SchedulerObject, Served
-from grove.schedulers.volcano.topology import HYPER_NODES, POD_GROUPS, Topology, check_surplus
+from grove.schedulers.volcano.topology import HYPER_NODES, POD_GROUPS, NetworkTopology, check_surplus
 from grove.schema.errors import OMITTED, Path
 
 QUEUES = ObjectKind("scheduling.volcano.sh", "v1beta1", "queues", "Queue", namespaced=False)
 
 QUEUE = "scheduling.grove.io/volcano-queue"
-QUEUE_OF_VOLCANO = "scheduling.volcano.sh/queue-name"
-LINK = "scheduling.k8s.io/group-name"
-LINK_OF_OTHERS = "scheduling.volcano.sh/group-name"
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+# The two annotations by which components of Volcano find the PodGroup of a pod.
+LINKS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 TASK = "volcano.sh/task-spec"
 
-# Fields of the PodGroup in which Grove alone decides.
-OURS = (
+OWNED_FIELDS = (
     "spec.minTaskMember",
     "spec.minResources",
     "spec.priorityClassName",
@@ -59,13 +58,13 @@ OURS = (
 )
 
 
-class Settings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
+class VolcanoSettings(msgspec.Struct, rename="camel", forbid_unknown_fields=True, frozen=True):
     """The `config` of the profile."""
 
     queue: str = "default"
-    # Whether a gang is admitted to its queue only when that has room for all of it.
+    # Whether a gang is admitted to its queue only when the queue has room for all of it.
     min_resources: bool = False
-    # Tiers of node labels, for HyperNodes whose tierName is not the label, or that Grove may not read.
+    # Tiers by node label, for HyperNodes whose tierName is not the label, or that Grove has no permission to read.
     tiers: dict[str, int] = {}
 
 
@@ -93,61 +92,61 @@ class Volcano(Backend):
     )
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self._settings = msgspec.convert(settings, Settings)
+        self._settings = msgspec.convert(settings, VolcanoSettings)
 
     def gang_annotations(self, pcs: PodCliqueSet, members: Sequence[Clique]) -> Mapping[str, str]:
-        """A queue may be named by cliques, and what pods request stands in their templates."""
-        found = {labels.QUEUE: queue_of(pcs, _queue_in) or self._settings.queue}
+        """A gang has neither the metadata of cliques, which may name the queue, nor their pod templates."""
+        annotations = {labels.QUEUE: queue_of(pcs, _queue_in) or self._settings.queue}
         if self._settings.min_resources:
             needed = total(
                 times(c.spec.min_available or c.spec.replicas, pod_requests(c.spec.pod_spec)) for c in members
             )
-            found[labels.MIN_RESOURCES] = msgspec.json.encode(written(needed)).decode()
-        return found
+            annotations[labels.MIN_RESOURCES] = msgspec.json.encode(as_quantities(needed)).decode()
+        return annotations
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
-        queue = self._queue(gang)
-        check_exists(queue, "Volcano queue", QUEUES, served, f"annotation {QUEUE}")
-        topology = Topology(gang, served, self._settings.tiers)
+        queue = self._queue_of_gang(gang)
+        check_queue_exists(queue, "Volcano queue", QUEUES, served, f"annotation {QUEUE}")
+        topology = NetworkTopology(gang, served, self._settings.tiers)
         tasks = {g.name: g.min_replicas for g in gang.spec.pod_groups if g.min_replicas > 0}
         spec: Json = {
-            # Of a PodGroup that needs nobody Volcano thinks that it is complete.
+            # Volcano takes a PodGroup with a minimum of 0 for complete.
             "minMember": max(1, sum(tasks.values())),
             "minTaskMember": tasks,
             "queue": queue,
             "priorityClassName": gang.spec.priority_class_name,
             "minResources": self._min_resources(gang),
-            "networkTopology": topology.of(gang.spec.topology_constraint),
-            "subGroupPolicy": topology.policies(),
+            "networkTopology": topology.of_gang(),
+            "subGroupPolicy": topology.subgroup_policies(),
         }
         body = {
-            "metadata": {"name": gang.metadata.name, "labels": _labels(gang)},
+            "metadata": {"name": gang.metadata.name, "labels": _pod_group_labels(gang)},
             "spec": {k: v for k, v in spec.items() if v},
         }
-        return [SchedulerObject(POD_GROUPS, body, OURS)]
+        return [SchedulerObject(POD_GROUPS, body, OWNED_FIELDS)]
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        pod.annotations[LINK] = pod.annotations[LINK_OF_OTHERS] = gang.metadata.name or ""
+        pod.annotations |= dict.fromkeys(LINKS, gang.metadata.name or "")
         pod.labels[TASK] = group.name
 
     def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
         return True
 
     def prepare_surplus_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        """They join the gang all the same: so they stay in its domain, and in its queue."""
+        """Surplus pods join the PodGroup too, so that they stay in its topology domain and queue."""
         self.prepare_pod(gang, group, pod)
 
     def validate(self, pcs: PodCliqueSet) -> Iterable[Problem]:
-        yield from disagreements(pcs, _queue_in)
+        yield from conflicting_queues(pcs, _queue_in)
         for i, clique in enumerate(pcs.spec.template.cliques):
             yield from _check_requests(clique, ("spec", "template", "cliques", i, "spec", "podSpec"))
         yield from check_surplus(pcs)
 
     def shortfall(self, gang: PodGang, served: Served) -> str:
-        return Topology(gang, served, self._settings.tiers).shortfall()
+        return NetworkTopology(gang, served, self._settings.tiers).shortfall()
 
     def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
-        """Volcano calls a gang unschedulable while its pods have gates, and never takes a condition back."""
+        """Volcano calls a gang unschedulable while its pods have gates, and never removes a condition."""
         initialized = gang.status is not None and is_true(gang.status.conditions, ConditionType.INITIALIZED)
         if not objects or not initialized:
             return Observation()
@@ -158,13 +157,13 @@ class Volcano(Backend):
                 "WaitingForAdmission",
                 f"not admitted to the Volcano queue {queue!r} yet: it is closed, or has no room for the gang",
             )
-        said: list[Json] = status.get("conditions") or []
-        newest = max(said, key=lambda c: str(c.get("lastTransitionTime")), default={})
+        conditions: list[Json] = status.get("conditions") or []
+        newest = max(conditions, key=lambda c: str(c.get("lastTransitionTime")), default={})
         if newest.get("type") != "Unschedulable":
             return Observation()
         return Observation(newest.get("reason", ""), newest.get("message", ""))
 
-    def _queue(self, gang: PodGang) -> str:
+    def _queue_of_gang(self, gang: PodGang) -> str:
         meta = gang.metadata
         return (
             meta.annotations.get(labels.QUEUE)
@@ -179,24 +178,24 @@ class Volcano(Backend):
         )
 
 
-def _queue_in(tags: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    return (annotations.get(QUEUE) or annotations.get(QUEUE_OF_VOLCANO, "")).strip()
+def _queue_in(object_labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    return (annotations.get(QUEUE) or annotations.get(VOLCANO_QUEUE, "")).strip()
 
 
-def _labels(gang: PodGang) -> dict[str, str]:
+def _pod_group_labels(gang: PodGang) -> dict[str, str]:
     prefixes = ("app.kubernetes.io/", labels.GROVE_PREFIX)
     return {k: v for k, v in gang.metadata.labels.items() if k.startswith(prefixes)}
 
 
 def _check_requests(clique: Clique, path: Path) -> Iterator[Problem]:
     try:
-        asks = bool(pod_requests(clique.spec.pod_spec))
+        requests_something = bool(pod_requests(clique.spec.pod_spec))
     except ValueError as e:
         yield invalid(path, OMITTED, str(e), "correct the resources of its containers")
         return
-    if not asks:
+    if not requests_something:
         yield required(
             (*path, "containers", 0, "resources", "requests"),
-            "Volcano does not hold pods that request nothing for their gang",
+            "Volcano does not wait for the gang before it starts pods that request nothing",
             "request at least some cpu",
         )
