@@ -23,7 +23,7 @@ from grove.controllers.shared.status_writer import write_status
 from grove.plan.difference import difference
 from grove.plan.layout.set_layout import owner_reference
 from grove.plan.status.conditions import find
-from grove.plan.status.topology_status import Compared, topology_status
+from grove.plan.status.topology_status import TopologyComparison, topology_status
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
@@ -89,7 +89,7 @@ class TopologyController:
         if binding is None or binding.metadata.deletion_timestamp is not None:
             return
         referred = {b.scheduler_name: b.topology_reference for b in binding.spec.scheduler_topology_bindings}
-        compared: list[Compared] = []
+        compared: list[TopologyComparison] = []
         failures: list[Exception] = []
         for name, (backend, informer) in self._schedulers.items():
             wanted = backend.topology_object(binding)
@@ -101,7 +101,7 @@ class TopologyController:
             message = (
                 "is not enabled, or takes no topology from Grove: remove the reference, or enable its profile"
             )
-            compared.append(Compared(name, reference, False, message, unknown=True))
+            compared.append(TopologyComparison(name, reference, False, message, unknown=True))
         status = topology_status(binding, compared, self._context.now())
         self._report(binding, compared)
         await write_status(self._informers.topologies, binding, binding.status, status)
@@ -115,7 +115,7 @@ class TopologyController:
         wanted: SchedulerObject,
         informer: Informer[Companion],
         failures: list[Exception],
-    ) -> Compared:
+    ) -> TopologyComparison:
         """A topology whose levels changed is recreated: they cannot be changed in place."""
         metadata = wanted.body["metadata"] | {
             "ownerReferences": [codec.to_builtins(owner_reference(binding))]
@@ -141,15 +141,17 @@ class TopologyController:
                 f"{wanted.kind.kind} {wanted.name} exists and was not created by Grove: refer to it in "
                 f"schedulerTopologyBindings (schedulerName {name}), or delete it"
             )
-            return Compared(name, wanted.name, False, message, failed=True)
+            return TopologyComparison(name, wanted.name, False, message, failed=True)
         except RequestError as e:
             failures.append(e)
-            return Compared(name, wanted.name, False, describe(e), failed=True)
+            return TopologyComparison(name, wanted.name, False, describe(e), failed=True)
         if existing is None:
-            return Compared(name, wanted.name, False, "the old one is still being deleted", failed=True)
-        return Compared(name, wanted.name, True)
+            return TopologyComparison(
+                name, wanted.name, False, "the old one is still being deleted", failed=True
+            )
+        return TopologyComparison(name, wanted.name, True)
 
-    def _report(self, binding: ClusterTopologyBinding, compared: list[Compared]) -> None:
+    def _report(self, binding: ClusterTopologyBinding, compared: list[TopologyComparison]) -> None:
         """Emits an event when a scheduler's topology begins to differ from the binding, and when all agree again."""
         old = find(
             binding.status.conditions if binding.status else [], ConditionType.SCHEDULER_TOPOLOGY_DRIFT
@@ -174,16 +176,20 @@ class TopologyController:
         ]
 
 
-def _compare(name: str, reference: str, wanted: SchedulerObject, informer: Informer[Companion]) -> Compared:
+def _compare(
+    name: str, reference: str, wanted: SchedulerObject, informer: Informer[Companion]
+) -> TopologyComparison:
     """Compares the binding with a topology object that somebody else manages."""
     kind = f"{wanted.kind.kind} {reference}"
     if not informer.synced.is_set():
         message = f"the cluster does not serve {wanted.kind.kind} ({wanted.kind.api_version})"
-        return Compared(name, reference, False, message, unknown=True)
+        return TopologyComparison(name, reference, False, message, unknown=True)
     found = informer.cache.get(ObjectKey("", reference))
     if found is None:
-        return Compared(name, reference, False, f"{kind} does not exist: create it, or remove the reference")
+        return TopologyComparison(
+            name, reference, False, f"{kind} does not exist: create it, or remove the reference"
+        )
     spec = {"spec": orjson.loads(found.body).get("spec") or {}}
     same = difference(spec, {"spec": wanted.body["spec"]}) is None
     message = "" if same else f"{kind} has other levels than this binding"
-    return Compared(name, reference, same, message, found.metadata.generation)
+    return TopologyComparison(name, reference, same, message, found.metadata.generation)

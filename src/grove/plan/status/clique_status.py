@@ -1,12 +1,12 @@
 """The status of a PodClique, from its pods.
 
-    replicas, ready, scheduled, gated, updated     pods that are present, by what they are
-    PodCliqueScheduled     scheduled >= minAvailable
-    MinAvailableBreached   scheduled - failing - unready < minAvailable; pods that are merely starting count as good.
-                           Unknown while an update runs
+    replicas, ready, scheduled, gated, updated    counts of present pods (see `grove.plan.pod_state`)
+    PodCliqueScheduled      scheduled >= minAvailable
+    MinAvailableBreached    scheduled - failing - unready < minAvailable; starting pods count as good.
+                            Unknown while an update runs
 
-The current hashes move once all pods follow the template. Conditions appear with the first observed generation: before
-that nothing was tried.
+The current hashes change once all pods follow the new template. Conditions appear with the first observed generation:
+before that, Grove has not tried to create pods.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from grove.plan.status import conditions as status_conditions
 def clique_status(
     clique: PodClique, pods: Sequence[Pod], layout: SetLayout | None, now: datetime, *, synced: bool = True
 ) -> PodCliqueStatus:
-    """`pods` are all pods of the clique. `layout` is None while the set is gone or invalid; then the hashes stay.
+    """`pods` are all pods of the clique. `layout` is None while the set is gone or invalid: then the hashes stay.
 
-    `synced` says whether the clique's spec was carried out in full; only then is its generation observed.
+    `synced` says whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
     """
     old = clique.status or PodCliqueStatus()
     count = _count(pods, _target_hash(clique, old))
@@ -51,7 +51,7 @@ def clique_status(
 
 
 def min_available(clique: PodClique) -> int:
-    """All of its pods, when it does not say."""
+    """All pods of the clique, if it has no `minAvailable`."""
     return clique.spec.replicas if clique.spec.min_available is None else clique.spec.min_available
 
 
@@ -60,7 +60,7 @@ def is_available(clique: PodClique) -> bool:
 
 
 def follows(clique: PodClique, template_hash: str | None, generation_hash: str) -> bool:
-    """Whether the clique and all its pods are made from this template, and it says so."""
+    """Whether the clique has this template and its status says that all its pods follow it."""
     status = clique.status
     return (
         status is not None
@@ -71,7 +71,7 @@ def follows(clique: PodClique, template_hash: str | None, generation_hash: str) 
 
 
 def is_updated(clique: PodClique, template_hash: str | None, generation_hash: str) -> bool:
-    """It follows the template, and its minimum of new pods works."""
+    """Whether the clique follows the template and has its minimum of ready pods, and of pods with that template."""
     return (
         follows(clique, template_hash, generation_hash)
         and is_available(clique)
@@ -81,18 +81,18 @@ def is_updated(clique: PodClique, template_hash: str | None, generation_hash: st
 
 
 @dataclass
-class _Count:
+class _PodCounts:
     present: int = 0
     ready: int = 0
     scheduled: int = 0
     gated: int = 0
     failing: int = 0
     unready: int = 0
-    updated: int | None = None  # None when no template is known to compare with
+    updated: int | None = None  # None if there is no template to compare with
 
 
-def _count(pods: Sequence[Pod], target_hash: str | None) -> _Count:
-    n = _Count(updated=None if target_hash is None else 0)
+def _count(pods: Sequence[Pod], target_hash: str | None) -> _PodCounts:
+    n = _PodCounts(updated=None if target_hash is None else 0)
     for pod in pods:
         if not is_present(pod):
             continue
@@ -123,7 +123,7 @@ def _is_updating(status: PodCliqueStatus) -> bool:
 
 
 def _current_hashes(
-    clique: PodClique, old: PodCliqueStatus, count: _Count, layout: SetLayout | None
+    clique: PodClique, old: PodCliqueStatus, count: _PodCounts, layout: SetLayout | None
 ) -> tuple[str | None, str | None]:
     unchanged = old.current_pod_template_hash, old.current_pod_clique_set_generation_hash
     if _is_updating(old) or count.updated != count.present:
@@ -139,7 +139,7 @@ def _current_hashes(
 
 
 def _template_name(clique: PodClique) -> str:
-    """What the set calls this clique."""
+    """The name of the clique in its set's template."""
     own = clique.metadata.labels
     group = own.get(labels.SCALING_GROUP)
     if group is not None:
@@ -150,7 +150,7 @@ def _template_name(clique: PodClique) -> str:
 
 
 def _selector(clique: PodClique) -> str | None:
-    """None for a member of a scaling group, which is scaled with its group."""
+    """None for a clique of a scaling group: it scales with its group."""
     own = clique.metadata.labels
     if labels.SCALING_GROUP in own:
         return None
@@ -158,7 +158,7 @@ def _selector(clique: PodClique) -> str | None:
     return labels.selector(of_set | {labels.POD_CLIQUE: clique.metadata.name or ""})
 
 
-def _conditions(clique: PodClique, old: PodCliqueStatus, count: _Count, now: datetime) -> list[Condition]:
+def _conditions(clique: PodClique, old: PodCliqueStatus, count: _PodCounts, now: datetime) -> list[Condition]:
     minimum = min_available(clique)
     found = _scheduled(count, minimum)
     conditions = status_conditions.put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
@@ -166,7 +166,7 @@ def _conditions(clique: PodClique, old: PodCliqueStatus, count: _Count, now: dat
     return status_conditions.put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
 
 
-def _scheduled(count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
+def _scheduled(count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
     enough = count.scheduled >= minimum
     message = f"{count.scheduled} of {count.present} pods have a node; the gang needs {minimum}"
     if enough:
@@ -176,7 +176,7 @@ def _scheduled(count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
     return "False", Reason.INSUFFICIENT_SCHEDULED_PODS, message
 
 
-def _breached(status: PodCliqueStatus, count: _Count, minimum: int) -> tuple[ConditionStatus, str, str]:
+def _breached(status: PodCliqueStatus, count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
     if _is_updating(status):
         return "Unknown", Reason.UPDATE_IN_PROGRESS, "pods are being replaced by an update"
     if count.scheduled < minimum:

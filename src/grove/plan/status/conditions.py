@@ -1,7 +1,7 @@
-"""Conditions in a list, kept as Kubernetes keeps them.
+"""Lists of conditions, handled as Kubernetes does.
 
-A condition is rewritten only when its status, reason, message or observed generation differs, and its transition time
-moves only when its status does. The others stay as they are and where they are.
+A condition changes only if its status, reason, message or observed generation differs, and `lastTransitionTime` changes
+only with the status. All other conditions keep their content and their place in the list.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def put(
     *,
     observed_generation: int | None = None,
 ) -> list[Condition]:
-    """The list with this condition in it: in its old place, or at the end."""
+    """The list with this condition: in its old place, or at the end."""
     old = find(conditions, kind)
     if old is None:
         new = Condition(

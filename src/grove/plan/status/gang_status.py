@@ -1,24 +1,24 @@
 """The status of a PodGang, from its pods.
 
     Scheduled          every group has minReplicas pods on nodes
-    Ready              every group has minReplicas pods ready, or finished
-    Unhealthy          it was scheduled once, and a group is now below its minimum: of ready pods if it was ever ready,
-                       else of pods on nodes that do not fail. Not there before it was scheduled
-    DisruptionTarget   a pod of it is about to be taken away. Not there otherwise
+    Ready              every group has minReplicas pods that are ready or finished
+    Unhealthy          a group is below its minimum again: of ready pods if the gang was ready before, otherwise of pods
+                       that are on a node and not failing. Absent until the gang was scheduled for the first time
+    DisruptionTarget   a pod is about to be preempted, evicted or drained. Absent otherwise
 
     phase   Succeeded   all pods finished
-            Failed      pods of a group are dead, and what is left of it is below its minimum; until they are replaced
+            Failed      a group has dead pods and fewer scheduled pods than its minimum; until the pods are replaced
             Running     Ready
             Starting    Scheduled
-            Pending     else
+            Pending     otherwise
 
-Whether a gang was scheduled or ready once is remembered in the reasons of these conditions: pods that are missing were
-either never there or lost.
+The reasons of Scheduled and Ready remember whether the condition was ever true: missing pods were either never there or
+lost.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from grove.api.conditions import ConditionType, Reason
 from grove.api.meta import Condition, ConditionStatus
@@ -37,15 +37,15 @@ from grove.plan.pod_state import (
 )
 from grove.plan.status import conditions as status_conditions
 
-# A message names so many groups, says how many there are besides, and quotes so much of what others wrote.
-NAMED = 5
-QUOTED = 200
+# A message lists at most so many groups or pods and counts the others.
+MAX_LISTED = 5
+MAX_QUOTED_CHARACTERS = 200
 
 
 def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: datetime) -> PodGangStatus:
-    """`pods_by_group` has all pods of the gang by the names of its groups, terminating ones too.
+    """`pods_by_group` has all pods of the gang by pod group, terminating ones included.
 
-    Conditions of others, such as Initialized and BackendSynced, and the placement score are kept.
+    Conditions that are computed elsewhere, such as Initialized and BackendSynced, and the placement score are kept.
     """
     old = gang.status or PodGangStatus(phase="Pending")
     groups = [_GroupCounts.of(g, pods_by_group.get(g.name, ())) for g in gang.spec.pod_groups]
@@ -68,10 +68,11 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
     )
 
 
-_Found = tuple[ConditionStatus, str, str]
+_Verdict = tuple[ConditionStatus, str, str]
 
 
-class _GroupCounts(NamedTuple):
+@dataclass(frozen=True)
+class _GroupCounts:
     name: str
     minimum: int
     present: int
@@ -110,35 +111,35 @@ def _phase(groups: list[_GroupCounts]) -> PodGangPhase:
     return "Starting" if all(g.scheduled >= g.minimum for g in groups) else "Pending"
 
 
-def _scheduled(conditions: list[Condition], groups: list[_GroupCounts]) -> _Found:
+def _scheduled(conditions: list[Condition], groups: list[_GroupCounts]) -> _Verdict:
     short = [
         f"{g.name} has {g.scheduled} of {g.minimum} pods on nodes" for g in groups if g.scheduled < g.minimum
     ]
     if not short:
         return "True", Reason.PODS_SCHEDULED, "every group has its minimum of pods on nodes"
-    once = _was(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED)
+    once = _was_ever(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED)
     return "False", Reason.SCHEDULED_PODS_LOST if once else Reason.PODS_NOT_SCHEDULED, _joined(short)
 
 
-def _ready(conditions: list[Condition], groups: list[_GroupCounts], phase: PodGangPhase) -> _Found:
+def _ready(conditions: list[Condition], groups: list[_GroupCounts], phase: PodGangPhase) -> _Verdict:
     if phase == "Succeeded":
         return "False", Reason.PODS_FINISHED, "all pods finished their work"
     short = [f"{g.name} has {g.ready} of {g.minimum} pods ready" for g in groups if g.ready < g.minimum]
     if not short:
         return "True", Reason.PODS_READY, "every group has its minimum of pods ready"
-    once = _was(conditions, ConditionType.READY, Reason.PODS_NOT_READY)
+    once = _was_ever(conditions, ConditionType.READY, Reason.PODS_NOT_READY)
     return "False", Reason.READY_PODS_LOST if once else Reason.PODS_NOT_READY, _joined(short)
 
 
-def _unhealthy(conditions: list[Condition], groups: list[_GroupCounts]) -> _Found | None:
-    """`conditions` has the new Scheduled and Ready."""
-    if not _was(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED):
+def _unhealthy(conditions: list[Condition], groups: list[_GroupCounts]) -> _Verdict | None:
+    """`conditions` has Scheduled and Ready as they are now."""
+    if not _was_ever(conditions, ConditionType.SCHEDULED, Reason.PODS_NOT_SCHEDULED):
         return None
-    if _was(conditions, ConditionType.READY, Reason.PODS_NOT_READY):
+    if _was_ever(conditions, ConditionType.READY, Reason.PODS_NOT_READY):
         short = [f"{g.name} has {g.ready} of {g.minimum} pods ready" for g in groups if g.ready < g.minimum]
     else:
         short = [
-            f"{g.name} has {g.scheduled - g.failing} of {g.minimum} pods on nodes that do not fail"
+            f"{g.name} has {g.scheduled - g.failing} of {g.minimum} pods that are on a node and not failing"
             for g in groups
             if g.scheduled - g.failing < g.minimum
         ]
@@ -147,7 +148,7 @@ def _unhealthy(conditions: list[Condition], groups: list[_GroupCounts]) -> _Foun
     return "False", Reason.POD_GROUPS_AT_MINIMUM, "every group has its minimum of pods"
 
 
-def _disrupted(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]]) -> _Found | None:
+def _disrupted(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]]) -> _Verdict | None:
     found = [
         f"{pod.metadata.name} of {group.name}: {why.reason or 'no reason given'} {why.message or ''}".strip()
         for group in gang.spec.pod_groups
@@ -156,15 +157,15 @@ def _disrupted(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]]) -> _Fo
     ]
     if not found:
         return None
-    return "True", Reason.POD_DISRUPTED, _joined([text[:QUOTED] for text in found])
+    return "True", Reason.POD_DISRUPTED, _joined([text[:MAX_QUOTED_CHARACTERS] for text in found])
 
 
-def _was(conditions: list[Condition], kind: str, never: str) -> bool:
-    """Whether the condition held at some time: it does, or its reason is not that it never did."""
+def _was_ever(conditions: list[Condition], kind: str, never: str) -> bool:
+    """Whether the condition is or was true: the reason `never` means that it has never been."""
     found = status_conditions.find(conditions, kind)
     return found is not None and (found.status == "True" or found.reason != never)
 
 
 def _joined(parts: list[str]) -> str:
-    more = [f"and {len(parts) - NAMED} more"] if len(parts) > NAMED else []
-    return "; ".join(parts[:NAMED] + more)
+    more = [f"and {len(parts) - MAX_LISTED} more"] if len(parts) > MAX_LISTED else []
+    return "; ".join(parts[:MAX_LISTED] + more)

@@ -2,11 +2,11 @@
 
 A copy is complete when all its cliques exist and none is being deleted. Only complete copies count:
 
-    scheduled    every clique has its minimum on nodes
-    available    scheduled, and every clique has its minimum ready
+    scheduled    every clique has its minimum of pods on nodes
+    available    scheduled, and every clique has its minimum of pods ready
     updated      available, and every clique follows the set's template
-    MinAvailableBreached   fewer than minAvailable complete copies have no clique that is below its minimum.
-                           Unknown while an update runs
+    MinAvailableBreached    fewer than minAvailable complete copies are without a clique below its minimum.
+                            Unknown while an update runs
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import follows, is_available, is_updated
 
-# A message names so many copies that do not work, and says how many there are besides.
-NAMED = 5
+# A message lists at most so many broken copies and counts the others.
+MAX_LISTED = 5
 
 
 def group_status(
@@ -39,10 +39,10 @@ def group_status(
     *,
     synced: bool = True,
 ) -> PodCliqueScalingGroupStatus:
-    """`cliques` are the group's; those of copies beyond its replicas are ignored.
+    """`cliques` are all PodCliques of the group; copies beyond its replicas are ignored.
 
-    `layout` is None while the set is gone or invalid; then what compares with its templates stays as it is. `synced`
-    says whether the group's spec was carried out in full; only then is its generation observed.
+    `layout` is None while the set is gone or invalid: then the fields that depend on its templates stay. `synced` says
+    whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
     """
     old = group.status or PodCliqueScalingGroupStatus()
     copies = list(_copies(group, cliques))
@@ -54,12 +54,12 @@ def group_status(
         available_replicas=sum(c.available for c in copies),
         conditions=_conditions(group, old, copies, now),
     )
-    return new if layout is None else _compared(group, new, copies, layout)
+    return new if layout is None else _with_template_fields(group, new, copies, layout)
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """One copy of the group: its cliques by the names that the set gives them. None is one that is not there."""
+    """One copy of the group: its PodCliques by their names in the set's template; None for one that does not exist."""
 
     name: str
     members: dict[str, PodClique | None]
@@ -78,10 +78,10 @@ class _Copy:
 
     @property
     def fault(self) -> str | None:
-        """Why the copy does not count as working."""
+        """Why the copy is broken; None if it is not."""
         for name, member in self.members.items():
             if not _exists(member):
-                return f"{self.name}-{name} is {'not there' if member is None else 'being deleted'}"
+                return f"{self.name}-{name} is {'missing' if member is None else 'being deleted'}"
             if _says(member, ConditionType.MIN_AVAILABLE_BREACHED):
                 return f"{self.name}-{name} is below its minimum"
         return None
@@ -128,7 +128,9 @@ def _breached(
     message = f"{good} of {len(copies)} copies have their minimum; the gang needs {needed}"
     if good >= needed:
         return "False", Reason.SUFFICIENT_GROUP_REPLICAS, message
-    named = faults[:NAMED] + ([f"and {len(faults) - NAMED} more"] if len(faults) > NAMED else [])
+    named = faults[:MAX_LISTED] + (
+        [f"and {len(faults) - MAX_LISTED} more"] if len(faults) > MAX_LISTED else []
+    )
     return "True", Reason.INSUFFICIENT_GROUP_REPLICAS, "; ".join([message, *named])
 
 
@@ -136,10 +138,10 @@ def _is_updating(status: PodCliqueScalingGroupStatus) -> bool:
     return status.update_progress is not None and status.update_progress.update_ended_at is None
 
 
-def _compared(
+def _with_template_fields(
     group: PodCliqueScalingGroup, new: PodCliqueScalingGroupStatus, copies: list[_Copy], layout: SetLayout
 ) -> PodCliqueScalingGroupStatus:
-    """Adds what only the set can tell: which cliques are up to date."""
+    """Adds the fields that depend on the set's templates: which cliques are up to date."""
     wanted = layout.generation_hash
     hashes = layout.hashes
     members = [(m, hashes.get(n)) for c in copies for n, m in c.members.items()]
@@ -171,7 +173,7 @@ def _progress(
 
 
 def _selector(group: PodCliqueScalingGroup, layout: SetLayout) -> str | None:
-    """None when the set no longer has this group, and the object is on its way out."""
+    """None if the set no longer has this group: the object is about to be deleted."""
     full = group.metadata.name or ""
     index = group.metadata.labels.get(labels.REPLICA_INDEX, "")
     if not any(full == f"{layout.name}-{index}-{g.name}" for g in layout.groups):

@@ -1,10 +1,10 @@
-"""The status of a PodCliqueSet, added up from summaries of its replicas.
+"""The status of a PodCliqueSet, summed up from summaries of its replicas.
 
-    available   every standalone clique has its minimum ready, every scaling group its minimum of copies available
+    available   every standalone clique has its minimum of ready pods, every scaling group enough available copies
     updated     available, and every clique and group follows the set's current templates
 
-A summary needs only the children of one replica, so that a change in one of two thousand replicas costs no more than
-that replica and an addition.
+A summary depends only on the objects of one replica. A change in one of two thousand replicas costs one new summary and
+a sum.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,9 +33,10 @@ from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import is_available, is_updated
 
-# A set may have thousands of gangs, and an object may not be much larger than 1 MB. Name and phase of 2,000 gangs are
-# some 200 KB; five conditions on each would be ten times as much. Whoever wants them all looks at the PodGangs.
-EXPLAINED_GANGS = 20
+# Only so many gangs carry their conditions in the status of the set. An object may not be much larger than 1 MB: names
+# and phases of 2,000 gangs take some 200 KB, and five conditions on each would take ten times as much. The PodGangs
+# themselves have them all.
+MAX_GANGS_WITH_CONDITIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +44,26 @@ class ReplicaSummary:
     available: bool
     updated: bool
     updated_cliques: int
-    """Standalone ones."""
+    """Standalone cliques only."""
     updated_groups: int
     complete: bool = False
-    """Whether every pod that is asked for is ready, as far as the cliques say."""
+    """Whether every clique reports all its pods as ready, not just its minimum."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservedTopology:
-    """What the cluster says about the topology that the set names."""
+    """The topology that the set names, as it was found in the cluster."""
 
     enabled: bool
     binding: ClusterTopologyBinding | None = None
-    """None when there is none of that name."""
+    """None if no binding has that name."""
 
 
 def replica_summary(
     layout: SetLayout, i: int, cliques: Iterable[PodClique], groups: Iterable[PodCliqueScalingGroup]
 ) -> ReplicaSummary:
-    """Of replica i. Objects that the set does not ask for, and those that are being deleted, do not count."""
+    """`cliques` and `groups` are those of replica i. Objects that the set does not describe, or that are being deleted,
+    do not count."""
     found_cliques = {c.metadata.name: c for c in cliques if c.metadata.deletion_timestamp is None}
     found_groups = {g.metadata.name: g for g in groups if g.metadata.deletion_timestamp is None}
     wanted = layout.generation_hash
@@ -98,10 +100,10 @@ def set_status(
     synced: bool = True,
     quick: bool = False,
 ) -> PodCliqueSetStatus:
-    """`summaries` has one entry per replica that the set asks for; `gangs` are all of the set's.
+    """`summaries` has one entry for each replica that the set asks for; `gangs` are all gangs of the set.
 
-    `synced` says whether the set's spec was carried out in full; only then is its generation observed.
-    `quick`: what explains a gang stays as it was until the next look that is not.
+    `synced` says whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
+    `quick` keeps the conditions of gangs whose phase is unchanged, which saves writes while many gangs change.
     """
     old = pcs.status or PodCliqueSetStatus()
     return replace(
@@ -111,7 +113,7 @@ def set_status(
         available_replicas=sum(s.available for s in summaries),
         updated_replicas=sum(s.updated for s in summaries),
         hpa_pod_selector=labels.selector(layout.labels),
-        # A hash that differs starts an update, which then writes the new one.
+        # Kept until an update, which starts when the hashes differ, writes the new one.
         current_generation_hash=old.current_generation_hash or layout.generation_hash,
         update_progress=_progress(old.update_progress, layout, summaries),
         pod_gang_statuses=gang_summaries(gangs, old.pod_gang_statuses if quick else None),
@@ -122,9 +124,9 @@ def set_status(
 def gang_summaries(
     gangs: Iterable[PodGang], old: Iterable[PodGangSummary] | None = None
 ) -> list[PodGangSummary]:
-    """Of all gangs that are there to stay, by name; with conditions for some of those that do not run.
+    """The gangs that are not being deleted, in the order of their names. The worst ones carry their conditions.
 
-    With `old` ones, conditions stay as they were as long as the phase does.
+    With `old` summaries, a gang whose phase is unchanged keeps its old summary, and no other gets conditions.
     """
     staying = sorted(
         (g for g in gangs if g.metadata.deletion_timestamp is None), key=lambda g: g.metadata.name or ""
@@ -138,7 +140,9 @@ def gang_summaries(
             for g, phase in zip(staying, phases, strict=True)
         ]
     troubled = [k for k, phase in enumerate(phases) if phase in _WORST_FIRST]
-    explained = set(nsmallest(EXPLAINED_GANGS, troubled, key=lambda k: (_WORST_FIRST.index(phases[k]), k)))
+    explained = set(
+        nsmallest(MAX_GANGS_WITH_CONDITIONS, troubled, key=lambda k: (_WORST_FIRST.index(phases[k]), k))
+    )
     return [
         PodGangSummary(
             name=gang.metadata.name or "",

@@ -1,11 +1,11 @@
-"""The status of a ClusterTopologyBinding, from how each scheduler's own topology object compares with it.
+"""The status of a ClusterTopologyBinding, from a comparison with each scheduler's own topology object.
 
-    no topology-aware scheduler                        no condition
-    the binding names one that is not here             SchedulerTopologyDrift Unknown, TopologyNotFound
-    all objects have the levels of the binding         False, InSync
-    else                                               True, Drift
+    no topology-aware scheduler                                no condition SchedulerTopologyDrift
+    the binding names a scheduler that cannot be compared      Unknown, TopologyNotFound
+    all objects have the levels of the binding                 False, InSync
+    otherwise                                                  True, Drift
 
-The observed generation advances only when every object could be looked at.
+`observedGeneration` advances only if no comparison failed.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from grove.plan.status.conditions import put, without
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What came of one scheduler. `unknown`: there is no such scheduler here; `failed`: it could not be told."""
+class TopologyComparison:
+    """The comparison with the topology object of one scheduler."""
 
     scheduler_name: str
     reference: str
@@ -28,25 +28,27 @@ class Compared:
     message: str = ""
     generation: int | None = None
     unknown: bool = False
+    """The scheduler is not enabled, has no topology objects, or its kind is not served by the cluster."""
     failed: bool = False
+    """Grove could not create or update the object."""
 
 
 def topology_status(
-    binding: ClusterTopologyBinding, compared: Sequence[Compared], now: datetime
+    binding: ClusterTopologyBinding, comparisons: Sequence[TopologyComparison], now: datetime
 ) -> ClusterTopologyBindingStatus:
     old = binding.status or ClusterTopologyBindingStatus()
     generation = binding.metadata.generation
     return ClusterTopologyBindingStatus(
-        observed_generation=old.observed_generation if any(c.failed for c in compared) else generation,
+        observed_generation=old.observed_generation if any(c.failed for c in comparisons) else generation,
         conditions=(
             put(
                 old.conditions,
                 ConditionType.SCHEDULER_TOPOLOGY_DRIFT,
-                *_drift(compared),
+                *_drift(comparisons),
                 now,
                 observed_generation=generation,
             )
-            if compared
+            if comparisons
             else without(old.conditions, ConditionType.SCHEDULER_TOPOLOGY_DRIFT)
         ),
         scheduler_topology_statuses=[
@@ -57,20 +59,20 @@ def topology_status(
                 scheduler_backend_topology_observed_generation=c.generation,
                 message=c.message or None,
             )
-            for c in compared
+            for c in comparisons
         ],
     )
 
 
-def _drift(compared: Sequence[Compared]) -> tuple[ConditionStatus, str, str]:
-    unknown = [c for c in compared if c.unknown]
+def _drift(comparisons: Sequence[TopologyComparison]) -> tuple[ConditionStatus, str, str]:
+    unknown = [c for c in comparisons if c.unknown]
     if unknown:
         return "Unknown", Reason.TOPOLOGY_OBJECT_NOT_FOUND, _listed(unknown)
-    differing = [c for c in compared if not c.in_sync]
+    differing = [c for c in comparisons if not c.in_sync]
     if differing:
         return "True", Reason.DRIFT, _listed(differing)
     return "False", Reason.IN_SYNC, "the schedulers' topologies have the levels of this binding"
 
 
-def _listed(compared: Sequence[Compared]) -> str:
-    return "; ".join(f"{c.scheduler_name}: {c.message}" for c in compared)[:1000]
+def _listed(comparisons: Sequence[TopologyComparison]) -> str:
+    return "; ".join(f"{c.scheduler_name}: {c.message}" for c in comparisons)[:1000]

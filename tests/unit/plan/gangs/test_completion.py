@@ -39,7 +39,8 @@ def references(names: Sequence[str]) -> list[NamespacedName]:
 
 
 def clique(name: str, replicas: int, *, deleting: bool = False, error: str = "") -> PodClique:
-    errors = [LastError(code=error, description="", observed_at=Time.at(NOW))] if error else []
+    """`error` are the codes of its errors, separated by spaces."""
+    errors = [LastError(code=c, description="", observed_at=Time.at(NOW)) for c in error.split()]
     return PodClique(
         metadata=ObjectMeta(name=name, deletion_timestamp=Time.at(NOW) if deleting else None),
         spec=PodCliqueSpec(role_name="r", pod_spec=Raw(b"{}"), replicas=replicas),
@@ -222,7 +223,13 @@ def test_other_errors_of_a_clique_are_no_reason_to_go_on_with_fewer_pods() -> No
 
 
 @pytest.mark.parametrize(
-    ("error", "expected"), [("", False), ("ERR_DELETE_POD", False), ("ERR_CREATE_POD", True)]
+    ("error", "expected"),
+    [
+        ("", False),
+        ("ERR_DELETE_POD", False),
+        ("ERR_CREATE_POD", True),
+        ("ERR_DELETE_POD ERR_CREATE_POD", True),
+    ],
 )
 def test_a_clique_reports_that_it_cannot_create_pods_by_the_code_of_an_error(
     error: str, expected: bool

@@ -100,7 +100,7 @@ def test_pods_that_take_long_to_become_ready_are_not_ill() -> None:
 def test_pods_that_fail_before_the_gang_was_ready_make_it_ill() -> None:
     found = after(PLACED, gang_pods(["ready"], ["ready", "ready", "failing"]))
     assert (found.phase, says(found, "Unhealthy")) == ("Starting", ("True", "PodGroupsBelowMinimum"))
-    assert message(found, "Unhealthy") == "llama-0-decode has 2 of 3 pods on nodes that do not fail"
+    assert message(found, "Unhealthy") == "llama-0-decode has 2 of 3 pods that are on a node and not failing"
 
 
 def test_a_gang_that_lost_a_pod_is_ill_and_says_so() -> None:

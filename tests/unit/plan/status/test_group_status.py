@@ -95,8 +95,8 @@ def test_a_group_without_cliques_yet() -> None:
         "True",
         "InsufficientAvailablePodCliqueScalingGroupReplicas",
         (
-            "0 of 3 copies have their minimum; the gang needs 2; train-0-g-0-lead is not there; "
-            "train-0-g-1-lead is not there; train-0-g-2-lead is not there"
+            "0 of 3 copies have their minimum; the gang needs 2; train-0-g-0-lead is missing; "
+            "train-0-g-1-lead is missing; train-0-g-2-lead is missing"
         ),
     )
 
@@ -147,7 +147,7 @@ def test_a_message_about_many_copies_stays_short() -> None:
     many = group()
     many = replace(many, spec=replace(many.spec, replicas=1000))
     said = breached(group_status(many, [], SHAPE, NOW))[2]
-    assert said.endswith("train-0-g-4-lead is not there; and 995 more")
+    assert said.endswith("train-0-g-4-lead is missing; and 995 more")
 
 
 def test_a_group_that_recovered_may_be_terminated_again() -> None:
