@@ -1,8 +1,8 @@
-"""Admission webhooks: other programs asked before a write is stored, first to change it, then to judge it.
+"""Admission webhooks: mutating ones may change an object before it is stored, validating ones may refuse it.
 
-The server itself has no network: `State.call_webhook` carries a review to where the configuration points
-(`grove_sandbox.webhooks` does it over HTTPS). Without it, registering a webhook is refused, since a webhook that
-is never called would be a silent success. Not done: match conditions, reinvocation, webhooks behind a Service.
+The server itself opens no connections. `ServerState.call_webhook` sends the review (`grove_sandbox.webhooks` does so
+over HTTPS). Without it the server refuses webhook configurations, because a webhook that is never called would be a
+silent success. Not implemented: match conditions, reinvocation, webhooks behind a Service.
 """
 
 import base64
@@ -26,7 +26,7 @@ VALIDATING = GroupResource(GROUP, "validatingwebhookconfigurations")
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAttempt:
-    """One write as webhooks see it; `obj` is None for a deletion, `old` for a creation."""
+    """One write, before it is stored. `obj` is None for DELETE, `old` is None for CREATE."""
 
     call: ApiCall
     operation: Operation
@@ -36,10 +36,10 @@ class AdmissionAttempt:
 
 
 async def mutate(attempt: AdmissionAttempt) -> Object | None:
-    """The object as the mutating webhooks want it."""
+    """The object with the patches of all matching mutating webhooks applied."""
     obj = attempt.obj
     for hook in _matching(attempt, MUTATING):
-        answer = await _ask(
+        answer = await _call_hook(
             hook, AdmissionAttempt(attempt.call, attempt.operation, attempt.name, obj, attempt.old)
         )
         patch = (answer or {}).get("patch")
@@ -49,20 +49,20 @@ async def mutate(attempt: AdmissionAttempt) -> Object | None:
 
 
 async def validate(attempt: AdmissionAttempt) -> None:
-    """Raises if a validating webhook objects."""
+    """Raises StatusError if a validating webhook refuses the write."""
     for hook in _matching(attempt, VALIDATING):
-        await _ask(hook, attempt)
+        await _call_hook(hook, attempt)
 
 
-def is_watched(call: ApiCall) -> bool:
-    """Whether any webhook is registered at all."""
+def any_registered(call: ApiCall) -> bool:
+    """Whether any webhook is registered. If not, writes skip admission."""
     tables = call.state.store.tables
     return any(resource in tables and tables[resource].objects for resource in (MUTATING, VALIDATING))
 
 
 def _matching(attempt: AdmissionAttempt, resource: GroupResource) -> Iterator[Object]:
     if attempt.call.type.group == GROUP:
-        return  # a webhook must not be able to lock out its own repair
+        return  # otherwise a broken webhook could block its own repair
     for configuration in list(attempt.call.state.store.table(resource).scan(None)):
         for hook in configuration.obj.get("webhooks") or ():
             if any(_covers(rule, attempt) for rule in hook.get("rules") or ()) and _selects(hook, attempt):
@@ -99,16 +99,16 @@ def _selects(hook: Object, attempt: AdmissionAttempt) -> bool:
     return any(matches_selector(hook.get("objectSelector") or {}, found) for found in labels)
 
 
-async def _ask(hook: Object, attempt: AdmissionAttempt) -> Object | None:
-    """The webhook's answer if it allows; None if it could not be asked and that may be ignored."""
+async def _call_hook(hook: Object, attempt: AdmissionAttempt) -> Object | None:
+    """The response of a webhook that allows the write. None if the call failed and failurePolicy is Ignore."""
     call = attempt.call
-    carry = call.state.call_webhook
+    send = call.state.call_webhook
     uid = call.state.new_uid()
     try:
-        if carry is None:
+        if send is None:
             raise OSError("this server calls no webhooks")
         timeout = float(hook.get("timeoutSeconds") or 10)
-        body = await carry(hook["clientConfig"], orjson.dumps(_review(attempt, uid)), timeout)
+        body = await send(hook["clientConfig"], orjson.dumps(_review(attempt, uid)), timeout)
         response: Object = orjson.loads(body)["response"]
     except (OSError, TimeoutError, ValueError, KeyError) as error:
         if hook.get("failurePolicy") == "Ignore":

@@ -1,4 +1,4 @@
-"""Refusals, in the words of Kubernetes: every error a client can see is a `Status` object made here."""
+"""Every error that a client can receive, as a `Status` with the reasons and texts of a real API server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class FieldViolation:
-    """One broken rule: where, which kind of rule, and what a client reads about it."""
+    """A violated validation rule: field path, cause, and message."""
 
     field: str
     cause: str
@@ -46,12 +46,12 @@ def forbidden_field(field: str, detail: str) -> FieldViolation:
 
 
 def show(value: Any) -> str:
-    """A value as the API server prints it in a message: JSON, with null for nothing."""
+    """A value as a real API server prints it in a message: as JSON."""
     return orjson.dumps(value).decode()
 
 
 class StatusError(Exception):
-    """An answer other than success. `respond` gives the bytes a client receives."""
+    """A request failed. `respond` is the response with a `Status` as its body."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class StatusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GroupResource:
-    """What a message calls a collection: `pods`, `podgangs.scheduler.grove.io`."""
+    """A resource as messages name it: `pods`, `podgangs.scheduler.grove.io`."""
 
     group: str
     resource: str
@@ -152,7 +152,7 @@ def method_not_allowed() -> StatusError:
 
 
 def not_implemented(what: str) -> StatusError:
-    """For what real Kubernetes does and this server does not: never a silent success."""
+    """501 for a feature of Kubernetes that this server lacks. It must never pretend success."""
     return StatusError(501, "NotImplemented", f"the embedded cluster does not implement {what}")
 
 

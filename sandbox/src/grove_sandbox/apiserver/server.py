@@ -1,7 +1,8 @@
-"""The embedded Kubernetes API server: requests in, answers out, no socket.
+"""The embedded API server without a socket: routes a request to its verb and returns the response.
 
-It is a `grove.runtime.client.transport.Transport`, so a client can call it in process; `grove_sandbox.http` puts it
-behind a port for kubectl. Everything runs on the caller's event loop and in its time, virtual or not.
+`ApiServer` implements `grove.runtime.client.transport.Transport`, so a client can call it in process.
+`grove_sandbox.http` serves it on a port, for kubectl. It runs on the caller's event loop and takes all times from it
+or from `now`, so it works in virtual time.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -36,7 +37,7 @@ DEFAULT_DIALECT: Dialect = "1.37"
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One change to one object, as an observer sees it right after it was stored."""
+    """A stored change of one object, as observers get it."""
 
     type: str  # ADDED, MODIFIED or DELETED
     resource: ServedResource
@@ -50,9 +51,10 @@ class Write:
 
 
 class ApiServer:
-    """`now` gives wall-clock time, `seed` makes names and uids repeatable, `history` bounds what watches see.
+    """`now` is the wall clock. `seed` makes generated names and uids reproducible.
 
-    `dialect` is the Kubernetes release it imitates. `call_webhook` is how it reaches admission webhooks.
+    `history` is the number of changes per resource that a watch can resume over; older ones answer 410. `dialect` is
+    the Kubernetes release to imitate. `call_webhook` sends admission reviews; without it webhooks are refused.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class ApiServer:
         self._protection = GroupProtection(self.state)
         self._custom = CustomResources(self.state)
         self.state.store.listeners.append(self._observe)
-        bootstrap.furnish(self.state)
+        bootstrap.create_initial_objects(self.state)
 
     async def send(self, request: Request) -> Response:
         try:
@@ -85,7 +87,7 @@ class ApiServer:
 
     async def stream(self, request: Request) -> Stream:
         try:
-            call = self._understand(request)
+            call = self._parse(request)
             if call is not None and is_watch(request, call):
                 return WatchStream(call, negotiate(call))
         except StatusError as error:
@@ -93,22 +95,25 @@ class ApiServer:
         return SingleResponseStream(await self.send(request))
 
     async def close(self) -> None:
-        """Ends every watch."""
+        """Ends all watches."""
         for table in self.state.store.tables.values():
             table.close()
 
     def on_write(self, observer: Callable[[Write], None]) -> None:
-        """Call `observer` after every write, whoever made it. What it raises reaches the writer."""
+        """Calls `observer` synchronously after every write by any client.
+
+        An exception of the observer is raised to that client and kept in `observer_errors`.
+        """
         self._observers.append(observer)
 
     def compact(self) -> None:
-        """Forget the history: a watch from any earlier version gets 410."""
+        """Drops the history: resuming a watch from an earlier version answers 410."""
         for table in self.state.store.tables.values():
             table.compacted = self.state.store.version
             table.compact()
 
     async def _answer(self, request: Request) -> Response:
-        call = self._understand(request)
+        call = self._parse(request)
         if call is None:
             found = discovery.answer(self.state, request)
             return found or self._unknown(request)
@@ -149,7 +154,7 @@ class ApiServer:
         gone = await delete_collection(call)
         return respond(call, answer.many(gone, {"resourceVersion": str(version)}))
 
-    def _understand(self, request: Request) -> ApiCall | None:
+    def _parse(self, request: Request) -> ApiCall | None:
         target = paths.parse(request.path)
         if target is None:
             return None
@@ -171,7 +176,7 @@ class ApiServer:
         )
 
     def _unknown(self, request: Request) -> Response:
-        """A group and version that exist are asked about a resource that does not, or the path is nonsense."""
+        """404 as of a real server: a Status for an unknown resource in a builtin version, otherwise plain text."""
         target = paths.parse(request.path)
         types = [t for t in self.state.registry if target and t.group == target.group]
         if target and any(t.version == target.version and not t.custom for t in types):
@@ -201,7 +206,7 @@ def is_watch(request: Request, call: ApiCall) -> bool:
 
 
 class SingleResponseStream:
-    """An answer that is complete, in the form of a stream."""
+    """A complete response in the form of a stream, for a request that turned out to be no watch."""
 
     def __init__(self, response: Response) -> None:
         self.status = response.status

@@ -1,4 +1,4 @@
-"""What all verbs work on: the store, the registry, the clock and the dice; and one call upon them."""
+"""`ServerState`, which all verbs share: store, registry, clock, random numbers. `ApiCall`: one parsed request."""
 
 import asyncio
 import random
@@ -12,7 +12,8 @@ from grove_sandbox.apiserver.schema.definitions import Dialect, load
 from grove_sandbox.apiserver.storage import Object, Store, Stored, Table
 from grove_sandbox.timestamps import rfc3339
 
-# Where to, the review, and for how many seconds to wait; raises OSError, TimeoutError or ValueError.
+# Called with clientConfig, the encoded AdmissionReview and a timeout in seconds; returns the response body.
+# Raises OSError, TimeoutError or ValueError.
 WebhookCaller = Callable[[Object, bytes, float], Awaitable[bytes]]
 USER: Object = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
@@ -26,33 +27,33 @@ class ServerState:
         self.registry = ResourceRegistry()
         self.now = now
         self.call_webhook: WebhookCaller | None = None
-        self._dice = random.Random(seed)
+        self._random = random.Random(seed)
 
     def timestamp(self) -> str:
         return rfc3339(self.now())
 
     def new_uid(self) -> str:
-        return str(uuid.UUID(int=self._dice.getrandbits(128), version=4))
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
     def name_suffix(self) -> str:
-        return "".join(self._dice.choice(NAME_ALPHABET) for _ in range(5))
+        return "".join(self._random.choice(NAME_ALPHABET) for _ in range(5))
 
     def later(self, work: Callable[[], None]) -> None:
-        """Run `work` after the present request, as a controller would that watches."""
+        """Runs `work` after the present request, as a controller that watches would."""
         asyncio.get_running_loop().call_soon(work)
 
     def table(self, resource_type: ServedResource) -> Table:
         return self.store.table(resource_type.storage)
 
     def find(self, group: str, version: str, plural: str, name: str, namespace: str = "") -> Stored | None:
-        """An object of a builtin resource by its name, for rules that look at other objects."""
+        """An object of a builtin resource, for rules that depend on other objects."""
         resource_type = self.registry.get(group, version, plural)
         return self.table(resource_type).get((namespace, name)) if resource_type else None
 
 
 @dataclass(slots=True)
 class ApiCall:
-    """One request, understood: what it is about, and the warnings its answer will carry."""
+    """One parsed request, and the warnings that its response will carry."""
 
     state: ServerState
     type: ServedResource
@@ -74,9 +75,9 @@ class ApiCall:
 
     @property
     def scope(self) -> str | None:
-        """The namespace of a collection; None for all of them or for cluster-scoped resources."""
+        """The namespace of a collection. None for all namespaces and for cluster-scoped resources."""
         return self.namespace or None
 
     def typed(self, obj: Object) -> Object:
-        """A stored object as a client sees it, as a new top level."""
+        """A copy of the top level of a stored object, with kind and apiVersion."""
         return {"kind": self.type.kind, "apiVersion": self.type.api_version, **obj}

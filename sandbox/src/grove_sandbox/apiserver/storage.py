@@ -1,12 +1,12 @@
-"""What the cluster remembers: objects, one counter of versions, and a bounded history of changes.
+"""The store: objects, one counter of resource versions, and a bounded history of changes.
 
-Every write takes the next number of one counter shared by all resources, as etcd's revision. Each table
-(one per resource) keeps the last changes, oldest first. A watch is no queue but a position in that
-history: it costs nothing while it waits, it shares every encoded event with all others, and one that
-falls behind what is kept learns that its version has expired, as in a real cluster.
+Every write increments one counter that all resources share, like etcd's revision. Each resource has a table, which
+keeps its last changes, oldest first. A watch is a position in that history, not a queue: it costs nothing while it
+waits, and all watches share the encoded objects. A watch that falls behind the kept history gets 410, as in a real
+cluster.
 
-Objects are stored without `kind` and `apiVersion`, and encoded once: an answer in any served version is
-that version's prefix and the same bytes. A stored object is never changed in place.
+Objects are stored without `kind` and `apiVersion` and encoded once. A response in any served version is the prefix of
+that version followed by the same bytes. A stored object is never changed in place.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 Key = tuple[str, str]  # namespace ("" for cluster scope) and name
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
-HISTORY = 5_000  # changes of each resource; up to twice as many are kept
+HISTORY = 5_000  # changes per resource that are kept at least, and twice as many at most
 
 
 class Stored:
@@ -55,29 +55,29 @@ class StoredChange:
     type: ChangeType
     version: int
     key: Key
-    now: Stored  # for DELETED: the last state, at the version of the deletion
+    now: Stored  # for DELETED: the last state, with the resource version of the deletion
     before: Stored | None
 
 
 class Table:
-    """All objects of one resource, and what happened to them lately."""
+    """All objects of one resource, and their recent changes."""
 
     def __init__(self, resource: GroupResource, store: "Store") -> None:
         self.resource = resource
         self.objects: dict[Key, Stored] = {}
         self.first = 0  # absolute position of changes[0]
         self.changes: list[StoredChange] = []
-        self.compacted = store.version  # the newest version that is no longer in the history
+        self.compacted = store.version  # newest version whose changes are no longer kept
         self._store = store
-        self.closed = False  # its resource is no longer served
+        self.closed = False  # the resource is no longer served: watches end
         self._sorted: list[Key] | None = None
-        self._wakers: set[asyncio.Event] = set()
+        self._watches: set[asyncio.Event] = set()
 
     def get(self, key: Key) -> Stored | None:
         return self.objects.get(key)
 
     def keys(self) -> list[Key]:
-        """In etcd's order: by namespace, then by name."""
+        """Sorted as in etcd: by namespace, then by name."""
         if self._sorted is None:
             self._sorted = sorted(self.objects)
         return self._sorted
@@ -88,7 +88,7 @@ class Table:
                 yield self.objects[key]
 
     def at(self, version: int) -> dict[Key, Stored]:
-        """The objects as they were; the caller has checked that `version` is not compacted."""
+        """The objects at an earlier version. The caller must check that it is not compacted."""
         past = dict(self.objects)
         for change in reversed(self.changes):
             if change.version <= version:
@@ -109,11 +109,11 @@ class Table:
     def since(self, position: int) -> list[StoredChange]:
         return self.changes[position - self.first :]
 
-    def subscribe(self, waker: asyncio.Event) -> None:
-        self._wakers.add(waker)
+    def subscribe(self, watch: asyncio.Event) -> None:
+        self._watches.add(watch)
 
-    def unsubscribe(self, waker: asyncio.Event) -> None:
-        self._wakers.discard(waker)
+    def unsubscribe(self, watch: asyncio.Event) -> None:
+        self._watches.discard(watch)
 
     def record(self, change: StoredChange) -> None:
         if change.type == "DELETED":
@@ -126,25 +126,25 @@ class Table:
         self.changes.append(change)
         if len(self.changes) >= 2 * self._store.history:
             self.compact(keep=self._store.history)
-        for waker in self._wakers:
-            waker.set()
+        for watch in self._watches:
+            watch.set()
 
     def compact(self, keep: int = 0) -> None:
-        """Forget all but the last changes; a watch that needs the others gets 410."""
+        """Drops all but the last `keep` changes. A watch that needs the others gets 410."""
         gone = len(self.changes) - keep
         if gone <= 0:
             return
         self.compacted = self.changes[gone - 1].version
         del self.changes[:gone]
         self.first += gone
-        for waker in self._wakers:
-            waker.set()
+        for watch in self._watches:
+            watch.set()
 
     def close(self) -> None:
-        """End every watch: the resource is no longer served."""
+        """Ends all watches, because the resource is no longer served."""
         self.closed = True
-        for waker in self._wakers:
-            waker.set()
+        for watch in self._watches:
+            watch.set()
 
 
 class Store:
@@ -166,7 +166,7 @@ class Store:
             table.close()
 
     def put(self, table: Table, key: Key, obj: Object) -> Stored:
-        """Write `obj`, whose top level and metadata the caller hands over."""
+        """Creates or replaces an object. The caller must not use the top level and `metadata` of `obj` afterwards."""
         self.version += 1
         obj["metadata"]["resourceVersion"] = str(self.version)
         before = table.objects.get(key)
@@ -187,6 +187,6 @@ class Store:
         for listener in self.listeners:
             listener(table, change)
 
-    def replace_quietly(self, table: Table, key: Key, obj: Object) -> None:
-        """The last state of an object whose deletion follows at once; watchers see only the deletion."""
+    def replace_without_event(self, table: Table, key: Key, obj: Object) -> None:
+        """Replaces the last state of an object that is deleted right after. Watches see only the deletion."""
         table.objects[key] = Stored(key, obj, table.objects[key].version)

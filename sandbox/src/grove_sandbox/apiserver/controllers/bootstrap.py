@@ -18,7 +18,7 @@ PRIORITIES = {
 }
 
 
-def furnish(state: ServerState) -> None:
+def create_initial_objects(state: ServerState) -> None:
     for name in NAMESPACES:
         install(state, state.registry.by_kind("v1", "Namespace"), {"metadata": {"name": name}})
     priority_class = state.registry.by_kind("scheduling.k8s.io/v1", "PriorityClass")

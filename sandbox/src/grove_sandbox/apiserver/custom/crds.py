@@ -28,7 +28,7 @@ from grove_sandbox.apiserver.schema.defaults import DEFAULTS
 from grove_sandbox.apiserver.schema.shapes import ShapeCompiler
 from grove_sandbox.apiserver.state import ApiCall, ServerState
 from grove_sandbox.apiserver.storage import Object, StoredChange, Table
-from grove_sandbox.apiserver.verbs.deletes import Options, remove
+from grove_sandbox.apiserver.verbs.deletes import DeleteOptions, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
 GROUP = "apiextensions.k8s.io"
@@ -120,7 +120,7 @@ class CustomResources:
             for stored in list(table.scan(None)):
                 call = ApiCall(self._state, resource_type, *stored.key)
                 if not stored.obj["metadata"].get("deletionTimestamp"):
-                    remove(call, stored, Options())
+                    remove(call, stored, DeleteOptions())
         self._finish_all()
 
     def _finish_all(self) -> None:
@@ -140,7 +140,7 @@ class DefinitionStrategy(Strategy):
         _fill_in(obj)
         super().prepare_create(obj, call)
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         stored = [v["name"] for v in obj["spec"].get("versions") or () if v.get("storage")]
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 

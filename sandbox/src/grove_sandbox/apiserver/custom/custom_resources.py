@@ -59,13 +59,13 @@ class CustomStrategy(Strategy):
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def differs(self, new: Object, old: Object) -> bool:
+    def changes_generation(self, new: Object, old: Object) -> bool:
         return _substance(new) != _substance(old)
 
     def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
         if call.type.status:
             keep(new, old, "status")
-        if self.differs(new, old):
+        if self.changes_generation(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def prepare_status(self, new: Object, old: Object, call: ApiCall) -> None:

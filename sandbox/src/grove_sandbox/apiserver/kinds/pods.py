@@ -32,7 +32,7 @@ class PodStrategy(Strategy):
         _admit(obj, call)
         super().prepare_create(obj, call)
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         status: Object = {"phase": "Pending"}
         if obj["spec"].get("schedulingGates"):
             since = {"lastProbeTime": None, "lastTransitionTime": call.state.timestamp()}

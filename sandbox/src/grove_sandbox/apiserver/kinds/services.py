@@ -29,7 +29,7 @@ class ServiceStrategy(Strategy):
             spec.setdefault("ipFamilies", ["IPv4"])
             spec.setdefault("ipFamilyPolicy", "SingleStack")
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         return {"loadBalancer": {}}
 
     def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:

@@ -34,7 +34,7 @@ class NamespaceStrategy(Strategy):
         meta = obj["metadata"]
         meta["labels"] = {NAME_LABEL: meta.get("name", ""), **(meta.get("labels") or {})}
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         return {"phase": "Active"}
 
     def prepare_update(self, new: Object, old: Object, call: ApiCall) -> None:
@@ -89,14 +89,14 @@ class PriorityClassStrategy(Strategy):
             errors.append(invalid("preemptionPolicy", new.get("preemptionPolicy"), detail))
         return errors
 
-    def differs(self, new: Object, old: Object) -> bool:
+    def changes_generation(self, new: Object, old: Object) -> bool:
         return False
 
 
 class AutoscalerStrategy(Strategy):
     has_generation = True
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         return {"desiredReplicas": 0, "currentMetrics": None}
 
     def validate(self, obj: Object, call: ApiCall) -> list[FieldViolation]:
@@ -148,7 +148,7 @@ class DataStrategy(Strategy):
 class ClaimStrategy(Strategy):
     returns_deleted = True
 
-    def first_status(self, obj: Object, call: ApiCall) -> Object:
+    def initial_status(self, obj: Object, call: ApiCall) -> Object:
         return {"phase": "Pending"}
 
 
@@ -182,7 +182,7 @@ class ConfigurationStrategy(ConditionalStrategy):
         _refuse_uncallable(new, call)
         super().prepare_update(new, old, call)
 
-    def differs(self, new: Object, old: Object) -> bool:
+    def changes_generation(self, new: Object, old: Object) -> bool:
         return bool(new.get("webhooks") != old.get("webhooks"))
 
 

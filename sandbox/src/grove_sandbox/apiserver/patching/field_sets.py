@@ -1,7 +1,7 @@
-"""Which fields an object has, as server-side apply counts them, and the way they are written in managedFields.
+"""Sets of field paths, as server-side apply tracks them, and their `fieldsV1` encoding in managedFields.
 
-A path is a tuple of steps: `f:name` for a field, `k:{"name":"a"}` for an item of a keyed list, `v:"x"` for an
-item of a set. What is merged as a whole (a scalar, an atomic list or map) is one path.
+A path is a tuple of steps: `f:name` for a field, `k:{"name":"a"}` for an item of a keyed list, `v:"x"` for an item of a
+set. A value that is merged as a whole (a scalar, an atomic list or map) is one path.
 """
 
 from collections.abc import Iterator
@@ -27,17 +27,17 @@ _IDENTITY: Fields = frozenset(
 
 
 class Typed:
-    """Reads objects of one kind: `schema` is its OpenAPI schema, references go to `definitions`."""
+    """Reads objects of one kind by its OpenAPI `schema`, whose references are found in `definitions`."""
 
     def __init__(self, definitions: Definitions, schema: Any) -> None:
         self._definitions, self._schema = definitions, schema
 
     def fields(self, obj: Any) -> dict[Path, Any]:
-        """Every field that somebody can own, with its value."""
+        """Every field that a manager can own, with its value."""
         return {path: value for path, value in self._walk(self._schema, obj, ()) if path not in _IDENTITY}
 
     def merge(self, live: Any, config: Any) -> Any:
-        """`live` with what `config` says laid over it."""
+        """`live` with `config` merged into it."""
         return self._merge(self._schema, live, config)
 
     def remove(self, obj: Any, paths: Fields) -> Any:
@@ -105,7 +105,7 @@ class Typed:
         return value
 
     def _key(self, schema: Any, item: Any) -> str:
-        """The step to an item of a keyed list; a key that is left out has its default."""
+        """The step to an item of a keyed list. A missing key has its default."""
         names = schema.get("x-kubernetes-list-map-keys") or ("name",)
         properties = self._target(schema.get("items") or {}).get("properties") or {}
         keys = {
@@ -115,7 +115,7 @@ class Typed:
         return "k:" + orjson.dumps(present, option=orjson.OPT_SORT_KEYS).decode()
 
     def _target(self, schema: Any) -> Any:
-        """The schema itself, with what a reference's place says about lists and maps kept."""
+        """The schema behind a reference, with the list and map types that are declared at the reference."""
         _, target = resolve(self._definitions, schema)
         return target
 
@@ -136,7 +136,7 @@ def _is_atomic_map(schema: Any) -> bool:
 
 
 def encode(fields: Fields) -> dict[str, Any]:
-    """The nested form of `fieldsV1`; `.` marks a field that is owned itself and has owned fields below."""
+    """The nested form of `fieldsV1`. `.` marks a field that is owned itself and contains owned fields."""
     tree: dict[str, Any] = {}
     for path in sorted(fields):
         node = tree
@@ -163,7 +163,7 @@ def decode(tree: dict[str, Any], path: Path = ()) -> Fields:
 
 
 def dotted(path: Path) -> str:
-    """As a conflict message shows it: `.spec.containers[name="a"].image`."""
+    """The path as conflict messages print it: `.spec.containers[name="a"].image`."""
     text = ""
     for step in path:
         kind, _, rest = step.partition(":")

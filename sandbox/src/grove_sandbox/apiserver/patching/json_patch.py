@@ -1,6 +1,8 @@
-"""RFC 6902 and RFC 7386 on trees that are shared: what changes is rebuilt, the rest is the same object.
+"""JSON patch (RFC 6902) and merge patch (RFC 7386).
 
-The messages are those of the library a real API server uses, since clients show them.
+A patch never changes its input; the result shares the unchanged parts with it.
+
+Error messages are those of the library that a real API server uses, because clients print them.
 """
 
 from typing import Any
@@ -57,7 +59,7 @@ def _step(document: Any, step: dict[str, Any]) -> Any:
 
 
 def _edit(node: Any, keys: list[str], operation: str, value: Any) -> Any:
-    """The node with one place changed; every node on the way there is copied, no other."""
+    """The node with one place changed. Only the nodes on the path to it are copied."""
     if not keys:
         return value
     key, rest = keys[0], keys[1:]

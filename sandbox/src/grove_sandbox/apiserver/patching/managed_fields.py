@@ -1,7 +1,7 @@
-"""Who owns which field: `metadata.managedFields` of an object that has been applied at least once.
+"""`metadata.managedFields`: which manager owns which field.
 
-A real server keeps this for every object from the start. Here ownership begins with the first server-side
-apply, and what was there before belongs to `before-first-apply`, as for an object made by an old client.
+A real server tracks every object from its creation. Here tracking starts with the first server-side apply; all earlier
+fields then belong to the manager `before-first-apply`, as for an object that an old client created.
 """
 
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ def write(owners: list[Owner]) -> list[dict[str, Any]]:
 
 
 def author_of(call: ApiCall) -> Owner:
-    """Who makes a plain write: as the request says, else the program that sent it."""
+    """The manager of a plain write: the query parameter `fieldManager`, or else the program in the User-Agent."""
     agent = call.headers.get("user-agent", "").partition("/")[0]
     manager = call.query.get("fieldManager") or agent or "unknown"
     now = call.state.timestamp()
@@ -79,7 +79,7 @@ def typed_of(call: ApiCall) -> Typed:
 
 
 def track_update(new: Object, old: Object, typed: Typed, author: Owner) -> None:
-    """After a plain write: what it changed belongs to its author, what it removed belongs to nobody."""
+    """Records a plain write: its author owns the changed fields, and nobody owns the removed ones."""
     owners = read(old)
     if not owners:
         return

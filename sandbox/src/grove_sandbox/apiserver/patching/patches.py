@@ -1,4 +1,4 @@
-"""PATCH in its four forms, each turned into a function from the present object to the wanted one."""
+"""PATCH: picks one of the four patch types by content type and turns the patch into a `Modifier`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from grove_sandbox.apiserver.patching.strategic_merge import StrategicMerge
 from grove_sandbox.apiserver.schema import definitions
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
-from grove_sandbox.apiserver.verbs.writes import change
+from grove_sandbox.apiserver.verbs.writes import modify
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -23,7 +23,7 @@ APPLY = "application/apply-patch+yaml"
 async def patch(call: ApiCall) -> tuple[Stored, int]:
     if _media_type(call) == APPLY:
         return await apply(call)
-    return await change(call, patcher(call))
+    return await modify(call, patcher(call))
 
 
 def patcher(call: ApiCall) -> Callable[[Object], Object]:

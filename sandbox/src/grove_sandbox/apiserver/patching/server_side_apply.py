@@ -1,7 +1,7 @@
-"""Server-side apply: the client says what it wants, the server merges it and remembers who wanted what.
+"""Server-side apply: merges the applied configuration and records which manager owns which field.
 
-Fields the client applied before and no longer mentions go, unless somebody else owns them too. Changing a field
-that somebody else owns is a conflict, unless the client insists (`force=true`).
+Fields that the manager applied before and no longer mentions are removed, unless another manager owns them too.
+Changing a field of another manager is a conflict, unless the request has `force=true`.
 """
 
 from dataclasses import replace
@@ -10,9 +10,10 @@ from grove_sandbox.apiserver.errors import StatusError, bad_request, invalid_obj
 from grove_sandbox.apiserver.patching import managed_fields
 from grove_sandbox.apiserver.patching.field_sets import Fields, Typed, dotted
 from grove_sandbox.apiserver.patching.managed_fields import BEFORE_FIRST_APPLY, Owner, typed_of
+from grove_sandbox.apiserver.requests.decoding import read_body
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
-from grove_sandbox.apiserver.verbs.writes import change, create_object, read_body
+from grove_sandbox.apiserver.verbs.writes import create_object, modify
 
 
 async def apply(call: ApiCall) -> tuple[Stored, int]:
@@ -40,7 +41,7 @@ async def apply(call: ApiCall) -> tuple[Stored, int]:
     if call.table.get((call.namespace, call.name)) is None and not call.subresource:
         meta["managedFields"] = managed_fields.write([mine])
         return await create_object(call, config)
-    return await change(call, lambda live: _merged(call, typed, live, config, mine), tracked=False)
+    return await modify(call, lambda live: _merged(call, typed, live, config, mine), tracked=False)
 
 
 def _merged(call: ApiCall, typed: Typed, live: Object, config: Object, mine: Owner) -> Object:

@@ -1,4 +1,4 @@
-"""Strategic merge patch: a merge patch that knows which lists of a builtin kind are keyed.
+"""Strategic merge patch: a merge patch that merges the keyed lists of builtin kinds item by item.
 
 Keys and strategies come from the OpenAPI definitions (`x-kubernetes-patch-*`). Supported directives are
 `$patch` (delete, replace, merge), `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`.
@@ -18,7 +18,7 @@ class StrategicMerge:
         self._definitions = definitions
 
     def apply(self, name: str, document: Any, patch: Any) -> Any:
-        """`name` is the definition of the whole object."""
+        """`name` is the OpenAPI definition of the object."""
         return self._object(self._definitions.get(name, {}), document, patch)
 
     def _object(self, schema: Any, document: Any, patch: Any) -> Any:
@@ -92,7 +92,7 @@ class StrategicMerge:
 
 
 def _ordered(items: list[Any], order: Any, key: str | None) -> list[Any]:
-    """In the order the client asked for; what it did not mention keeps its place at the end."""
+    """Items in the order of `$setElementOrder`; items that it does not mention follow."""
     if not order:
         return items
     wanted = [item.get(key) if key and isinstance(item, dict) else item for item in order]
@@ -109,7 +109,7 @@ def _is_directive(item: Any) -> bool:
 
 
 def _clean(value: Any) -> Any:
-    """A patch's value without directives, as it is stored."""
+    """The value of a patch without its directives."""
     if isinstance(value, dict):
         return {k: _clean(v) for k, v in value.items() if not k.startswith("$") and v is not None}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Request bodies, in any of the formats a real server takes."""
+"""Parses a request body by its content type: JSON, YAML or protobuf."""
 
 from typing import Any
 

@@ -1,11 +1,11 @@
-"""Fields that a JSON text gives twice, which decoders silently settle by taking the last."""
+"""Finds duplicate keys in a JSON text. A JSON decoder would silently keep the last value."""
 
 import json
 from typing import Any
 
 
 def duplicate_fields(text: bytes) -> list[str]:
-    """Their paths, such as `data.k` or `spec.containers[0].name`."""
+    """Paths of duplicate keys, such as `data.k` or `spec.containers[0].name`."""
     found: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> "_Node":

@@ -1,4 +1,4 @@
-"""Query parameters of writes that are the same for all of them."""
+"""Validates the query parameters that all writes share: `dryRun` and `fieldValidation`."""
 
 from collections.abc import Mapping
 

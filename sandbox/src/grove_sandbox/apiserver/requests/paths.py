@@ -1,11 +1,11 @@
-"""From a URL to what it is about."""
+"""Parses a URL path into group, version, resource, namespace, name and subresource."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """A resource path. `name` is empty for a collection, `namespace` for all namespaces or cluster scope."""
+    """`name` is empty for a collection, `namespace` for all namespaces and for cluster scope."""
 
     group: str
     version: str
@@ -16,7 +16,7 @@ class ResourcePath:
 
 
 def parse(path: str) -> ResourcePath | None:
-    """None for a path that is not below a group and version."""
+    """None if the path does not begin with a group and a version."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
         group, version, rest = "", parts[1], parts[2:]
@@ -24,13 +24,13 @@ def parse(path: str) -> ResourcePath | None:
         group, version, rest = parts[1], parts[2], parts[3:]
     else:
         return None
-    if rest[0] == "namespaces" and len(rest) >= 3 and not _of_namespace(group, rest):
+    if rest[0] == "namespaces" and len(rest) >= 3 and not _is_namespace_subresource(group, rest):
         return _resource(group, version, rest[1], rest[2:])
     return _resource(group, version, "", rest)
 
 
-def _of_namespace(group: str, rest: list[str]) -> bool:
-    """`namespaces/x/status` is about the namespace itself."""
+def _is_namespace_subresource(group: str, rest: list[str]) -> bool:
+    """`namespaces/x/status` is the status of namespace x, not a resource called `status` in it."""
     return not group and len(rest) == 3 and rest[2] in ("status", "finalize")
 
 

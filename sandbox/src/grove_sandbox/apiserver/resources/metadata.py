@@ -1,4 +1,4 @@
-"""The rules for `metadata` that hold for every kind: what a client may set, and what must stay as it was."""
+"""Rules for `metadata` that hold for every kind: fields the server sets, immutable fields, validation."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,13 +12,13 @@ NameRule = Callable[[str], list[str]]
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
-ANNOTATIONS_LIMIT = 256 * 1024
+ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 IMMUTABLE = "field is immutable"
 _SERVER_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
 
 
-def begin(obj: Object, call: ApiCall) -> None:
-    """Fill in what the server owns on a new object, and drop what a client may not choose."""
+def fill_server_fields(obj: Object, call: ApiCall) -> None:
+    """Sets the fields of a new object that the server owns, and drops values that a client gave for them."""
     metadata = obj["metadata"] = dict(obj.get("metadata") or {})
     for field in _SERVER_FIELDS:
         metadata.pop(field, None)
@@ -42,8 +42,8 @@ def match_namespace(metadata: Object, call: ApiCall) -> None:
         )
 
 
-def carry_over(new: Object, old: Object) -> None:
-    """What an update can never change is taken from the stored object before it is judged."""
+def keep_immutable_fields(new: Object, old: Object) -> None:
+    """Copies the fields that no update can change from the stored object, before validation."""
     fresh, stored = new["metadata"], old["metadata"]
     for field in ("generation", "creationTimestamp"):
         if field in stored:
@@ -61,7 +61,7 @@ def validate(metadata: Object, name_rule: NameRule, *, namespaced: bool) -> list
     errors: list[FieldViolation] = []
     prefix = metadata.get("generateName") or ""
     if prefix:
-        # A prefix may end where a name may not.
+        # Unlike a name, a prefix may end with a dash or a dot.
         problems = name_rule(prefix.rstrip("-.") + "a" if prefix[-1] in "-." else prefix)
         errors += [invalid("metadata.generateName", prefix, problem) for problem in problems]
     name = metadata.get("name") or ""
@@ -111,8 +111,8 @@ def _validate_common(metadata: Object) -> list[FieldViolation]:
     for key in annotations:
         problems = names.qualified_name(key.lower())
         errors += [invalid("metadata.annotations", key, problem) for problem in problems]
-    if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
-        body = f"Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"
+    if sum(len(key) + len(value) for key, value in annotations.items()) > ANNOTATIONS_LIMIT_BYTES:
+        body = f"Too long: may not be more than {ANNOTATIONS_LIMIT_BYTES} bytes"
         errors.append(FieldViolation("metadata.annotations", "FieldValueTooLong", body))
     errors += _validate_owners(metadata.get("ownerReferences") or [])
     finalizers = metadata.get("finalizers") or []

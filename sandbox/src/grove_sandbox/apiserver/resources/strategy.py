@@ -1,9 +1,10 @@
-"""What one kind does differently from the others, along the way every write takes.
+"""The hooks by which one kind differs from the others during a write.
 
-A write runs: decode, admission, `prepare_*` (the server takes over what a client may not set), `validate_*`,
-store. The base class is the behaviour of a plain builtin kind; others override what differs.
-Every method may change the top level, `metadata` and `spec` of the object it is given, which are copies,
-but no value it shares with a stored object.
+Order of a write: `decode`, mutating webhooks, `prepare_*` (sets what a client may not set), `validate_*`, validating
+webhooks, store. The base class is the behaviour of a plain builtin kind.
+
+A hook may change the top level, `metadata` and `spec` of the object that it gets, which are copies. It must not change
+anything deeper: that may be shared with a stored object.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,27 +18,27 @@ from grove_sandbox.apiserver.storage import Object
 if TYPE_CHECKING:
     from grove_sandbox.apiserver.state import ApiCall
 
-_STATUS_RESETS = (
+_RESTORED_ON_STATUS_WRITES = (
     "annotations", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generation", "labels",
     "ownerReferences", "selfLink",
 )  # fmt: skip
 
 
 class Strategy:
-    creates_on_update = False  # a PUT to a name that is free makes the object
+    creates_on_update = False  # PUT creates an object that does not exist
     unconditional_update = True  # a PUT may leave out resourceVersion
-    returns_deleted = False  # DELETE answers with the object instead of a Status
+    returns_deleted = False  # DELETE responds with the object, not with a Status
     has_generation = False
-    adds_finalizers: tuple[str, ...] = ()  # put on when deletion begins
+    adds_finalizers: tuple[str, ...] = ()  # added when deletion begins
 
     def __init__(self, shape: Shape, name_rule: metadata.NameRule = names.subdomain) -> None:
         self.shape = shape
         self.name_rule = name_rule
 
     def decode(self, obj: Object, call: "ApiCall", old: Object | None = None) -> tuple[Object, list[str]]:
-        """The object with its defaults and without unknown fields, whose paths come second.
+        """The object with defaults and without unknown fields, and the paths of the unknown fields.
 
-        Parts it shares with `old`, a decoded object, need no second look.
+        Parts that are identical with `old`, which was decoded before, are not decoded again.
         """
         unknown: list[str] = []
         try:
@@ -47,16 +48,16 @@ class Strategy:
         return decoded, unknown
 
     def openapi(self, definitions: Definitions) -> dict[str, Any]:
-        """The schema of a kind that has none among the definitions."""
+        """The schema of a kind without an OpenAPI definition."""
         return {"type": "object"}
 
     def prepare_create(self, obj: Object, call: "ApiCall") -> None:
         if call.type.status:
-            obj["status"] = self.first_status(obj, call)
+            obj["status"] = self.initial_status(obj, call)
         if self.has_generation:
             obj["metadata"]["generation"] = 1
 
-    def first_status(self, obj: Object, call: "ApiCall") -> Object:
+    def initial_status(self, obj: Object, call: "ApiCall") -> Object:
         return {}
 
     def validate_create(self, obj: Object, call: "ApiCall") -> list[FieldViolation]:
@@ -64,50 +65,50 @@ class Strategy:
         return errors + self.validate(obj, call)
 
     def validate(self, obj: Object, call: "ApiCall") -> list[FieldViolation]:
-        """Rules that hold for a new object and for a changed one alike."""
+        """Rules for new and for updated objects."""
         return []
 
     def prepare_update(self, new: Object, old: Object, call: "ApiCall") -> None:
         if call.type.status:
             keep(new, old, "status")
-        if self.has_generation and self.differs(new, old):
+        if self.has_generation and self.changes_generation(new, old):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def differs(self, new: Object, old: Object) -> bool:
-        """Whether the change is one its controller must act upon."""
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        """Whether an update increments `metadata.generation`."""
         return bool(new.get("spec") != old.get("spec"))
 
     def validate_update(self, new: Object, old: Object, call: "ApiCall") -> list[FieldViolation]:
         return metadata.validate_update(new, old) + self.validate(new, call)
 
     def prepare_status(self, new: Object, old: Object, call: "ApiCall") -> None:
-        """A write to the status subresource: nothing but status may change."""
+        """For the status subresource: restores every field other than status."""
         for field in old.keys() | new.keys():
             if field not in ("status", "metadata", "kind", "apiVersion"):
                 keep(new, old, field)
-        for field in _STATUS_RESETS:
+        for field in _RESTORED_ON_STATUS_WRITES:
             keep(new["metadata"], old["metadata"], field)
 
     def validate_status(self, new: Object, old: Object, call: "ApiCall") -> list[FieldViolation]:
         return metadata.validate_update(new, old)
 
     def grace_period(self, obj: Object, requested: int | None) -> int | None:
-        """Seconds between the wish to delete and the deletion; None where deletion is at once."""
+        """Seconds between the DELETE request and the removal. None for kinds without a grace period."""
         return None
 
     def check_delete(self, name: str, call: "ApiCall") -> None:
-        """Raise a refusal if this object must stay."""
+        """Raises StatusError if the object may not be deleted."""
 
     def held(self, obj: Object) -> bool:
-        """Whether something beside finalizers keeps the object when it is deleted."""
+        """Whether something other than `metadata.finalizers` keeps an object that is being deleted."""
         return False
 
     def mark_deleting(self, obj: Object) -> None:
-        """The object has just got its deletion timestamp and will stay for a while."""
+        """Called when the object gets its deletionTimestamp and is not yet removed."""
 
 
 def keep(new: Object, old: Object, field: str) -> None:
-    """Give `new` the value `old` has, also when it has none."""
+    """Restores a field of `new` to its value in `old`, or removes it if `old` does not have it."""
     if field in old:
         new[field] = old[field]
     else:

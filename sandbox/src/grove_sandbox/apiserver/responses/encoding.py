@@ -1,4 +1,4 @@
-"""In which form an answer goes out: the object itself, a `Table` for kubectl, or metadata only."""
+"""Encodes responses in the form that the client accepts: the object itself, a `Table`, or metadata only."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Form = Literal["object", "table", "partial"]
 
 @dataclass(frozen=True, slots=True)
 class ResponseEncoder:
-    """How to encode objects for one request. Plain objects reuse the bytes they were stored with."""
+    """Encodes objects for one request. Full objects reuse the bytes of the store."""
 
     call: ApiCall
     form: Form
@@ -44,7 +44,7 @@ class ResponseEncoder:
         if self.form == "partial" or call.type.custom or call.type.conversion:
             encoded = [self.one(stored) for stored in items]
         else:
-            encoded = [b"{" + stored.tail for stored in items]  # typed lists do not repeat the kind
+            encoded = [b"{" + stored.tail for stored in items]  # items of a builtin list have no kind
         return head + b',"items":[' + b",".join(encoded) + b"]}"
 
     def event(self, kind: str, stored: Stored, *, headers: bool) -> bytes:
@@ -90,7 +90,7 @@ class ResponseEncoder:
 
 
 def negotiate(call: ApiCall) -> ResponseEncoder:
-    """The first form in Accept that this server speaks."""
+    """The first form of the Accept header that this server supports. Raises 406 if there is none."""
     include = call.query.get("includeObject") or "Metadata"
     accept = call.headers.get("accept", "")
     if not accept or accept == "application/json":

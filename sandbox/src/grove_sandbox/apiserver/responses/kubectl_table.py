@@ -1,4 +1,4 @@
-"""What `kubectl get` shows: the columns of a kind, and answers in the form of a `Table`."""
+"""The `Table` form of a response, which `kubectl get` asks for."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ def table(
     include: str,
     headers: bool = True,
 ) -> dict[str, Any]:
-    """`include` says what each row carries of its object: Metadata, Object or None."""
+    """`include` is the query parameter `includeObject`: rows contain Metadata, the whole Object, or None."""
     shown = columns or (CREATED_AT,)
     if not any(column.name == NAME.name for column in shown):
         shown = (NAME, *shown)

@@ -1,4 +1,4 @@
-"""Binding a pod to a node, which is what a scheduler does in the end."""
+"""The pods/binding subresource, by which a scheduler assigns a pod to a node."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from grove_sandbox.apiserver.storage import Object
 
 
 def bind(call: ApiCall, binding: Object) -> Object:
-    """The pod with its node, or a refusal; `binding` is what a scheduler posts to pods/binding."""
+    """The pod with its node and the condition PodScheduled. Raises StatusError if it cannot be bound."""
     stored = call.table.get((call.namespace, call.name))
     if stored is None:
         raise not_found(call.type.resource, call.name)

@@ -1,4 +1,4 @@
-"""Delete: at once, after a grace period, or when the last finalizer is gone."""
+"""Delete: at once, after a grace period, or when the last finalizer is removed."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -26,7 +26,7 @@ POLICIES = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(slots=True)
-class Options:
+class DeleteOptions:
     grace: int | None = None
     policy: str | None = None
     orphan: bool | None = None
@@ -36,19 +36,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """An object that is gone."""
+    """An object that was removed, in its last version."""
 
     last: Stored
 
 
 async def delete(call: ApiCall) -> tuple[Object | Stored, int]:
-    """What the client reads: the object where it lives on or its kind says so, else a Status."""
+    """The response body and status: the object if it still exists or its kind returns it, otherwise a Status."""
     options = read_options(call)
     key = (call.namespace, call.name)
     stored = call.table.get(key)
     if stored is None:
         raise not_found(call.type.resource, call.name)
-    await _ask_webhooks(call, stored)
+    await _call_webhooks(call, stored)
     stored = call.table.get(key)
     if stored is None:
         raise not_found(call.type.resource, call.name)
@@ -68,21 +68,21 @@ async def delete_collection(call: ApiCall) -> list[Stored]:
     matches = matcher(call.type, call.query)
     chosen = [s for s in call.table.scan(call.scope) if matches is None or matches(s)]
     for stored in chosen:
-        await _ask_webhooks(call, stored)
+        await _call_webhooks(call, stored)
         if call.table.get(stored.key) is stored:
             remove(call, stored, options)
     return chosen
 
 
-async def _ask_webhooks(call: ApiCall, stored: Stored) -> None:
-    if admission.is_watched(call):
+async def _call_webhooks(call: ApiCall, stored: Stored) -> None:
+    if admission.any_registered(call):
         attempt = AdmissionAttempt(call, "DELETE", stored.key[1], None, stored.obj)
         await admission.mutate(attempt)
         await admission.validate(attempt)
 
 
-def remove(call: ApiCall, stored: Stored, options: Options) -> Stored | Deleted:
-    """Delete or mark for deletion; the last state of what is gone, or the new state of what stays."""
+def remove(call: ApiCall, stored: Stored, options: DeleteOptions) -> Stored | Deleted:
+    """Removes the object, or sets its deletionTimestamp if finalizers or a grace period keep it."""
     call.type.strategy.check_delete(stored.key[1], call)
     _check_preconditions(call, stored, options)
     obj, meta = stored.obj, dict(stored.obj["metadata"])
@@ -92,7 +92,7 @@ def remove(call: ApiCall, stored: Stored, options: Options) -> Stored | Deleted:
     if grace is not None and marked and meta.get("deletionGracePeriodSeconds"):
         current = meta["deletionGracePeriodSeconds"]
         if options.grace is None or grace >= current:
-            return stored  # already on its way, and not to be hurried
+            return stored  # already being deleted, and the grace period gets no shorter
         start = timestamps.parse(marked) - timedelta(seconds=current)
         until = max(start + timedelta(seconds=grace), now)
         meta["deletionTimestamp"] = timestamps.rfc3339(until)
@@ -100,17 +100,17 @@ def remove(call: ApiCall, stored: Stored, options: Options) -> Stored | Deleted:
     elif grace is not None and not marked:
         meta["deletionTimestamp"] = timestamps.rfc3339(now + timedelta(seconds=grace))
         meta["deletionGracePeriodSeconds"] = grace
-        _bump(meta)
+        _increment_generation(meta)
     strategy = call.type.strategy
     finalizers = _finalizers(meta.get("finalizers") or [], options)
     if not marked:
         finalizers += [f for f in strategy.adds_finalizers if f not in finalizers]
     if not finalizers and not meta.get("deletionGracePeriodSeconds") and not strategy.held(obj):
-        return _end(call, stored, {**obj, "metadata": meta})
+        return _remove_now(call, stored, {**obj, "metadata": meta})
     if grace is None or not meta.get("deletionTimestamp"):
         if not marked:
             meta["deletionTimestamp"] = timestamps.rfc3339(now)
-            _bump(meta)
+            _increment_generation(meta)
         meta["deletionGracePeriodSeconds"] = 0
     if finalizers:
         meta["finalizers"] = finalizers
@@ -125,8 +125,8 @@ def remove(call: ApiCall, stored: Stored, options: Options) -> Stored | Deleted:
     return call.state.store.put(call.table, stored.key, new)
 
 
-def _end(call: ApiCall, stored: Stored, last: Object) -> Deleted:
-    """Delete now. A kind with a grace period is first seen with a period of zero, as by a real server."""
+def _remove_now(call: ApiCall, stored: Stored, last: Object) -> Deleted:
+    """Removes the object. Like a real server, first stores the grace period of zero, which watches see."""
     if call.dry_run:
         return Deleted(Stored(stored.key, last, stored.version))
     if last != stored.obj:
@@ -136,8 +136,8 @@ def _end(call: ApiCall, stored: Stored, last: Object) -> Deleted:
     return Deleted(stored)
 
 
-def read_options(call: ApiCall) -> Options:
-    options = Options()
+def read_options(call: ApiCall) -> DeleteOptions:
+    options = DeleteOptions()
     body: dict[str, Any] = bodies.parse(call) if call.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("delete options must be an object")
@@ -171,7 +171,7 @@ def read_options(call: ApiCall) -> Options:
     return options
 
 
-def _check_preconditions(call: ApiCall, stored: Stored, options: Options) -> None:
+def _check_preconditions(call: ApiCall, stored: Stored, options: DeleteOptions) -> None:
     meta = stored.obj["metadata"]
     resource = GroupResource(call.type.group, call.type.kind)
     if options.uid is not None and options.uid != meta["uid"]:
@@ -188,8 +188,8 @@ def _check_preconditions(call: ApiCall, stored: Stored, options: Options) -> Non
         raise conflict(resource, stored.key[1], why)
 
 
-def _finalizers(present: list[str], options: Options) -> list[str]:
-    """The object's own finalizers, and the garbage collector's as the propagation policy asks."""
+def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+    """The object's finalizers, plus the garbage collector's own that the propagation policy requires."""
     if options.orphan is not None:
         orphan, foreground = options.orphan, False
     elif options.policy is not None:
@@ -200,6 +200,6 @@ def _finalizers(present: list[str], options: Options) -> list[str]:
     return kept + [ORPHAN] * orphan + [FOREGROUND] * foreground
 
 
-def _bump(meta: Object) -> None:
+def _increment_generation(meta: Object) -> None:
     if meta.get("generation"):
         meta["generation"] += 1

@@ -1,4 +1,4 @@
-"""Get and list, with pages that belong to one moment."""
+"""Get and list. All pages of a list show the same resource version, even if objects change meanwhile."""
 
 import base64
 import binascii
@@ -26,7 +26,7 @@ EXPIRED_CONTINUE = (
     "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
     "modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
-LATEST = -1  # in a token: go on with whatever is there now
+LATEST = -1  # in a continue token: continue with the present objects
 
 
 def get(call: ApiCall) -> Stored:
@@ -39,7 +39,7 @@ def get(call: ApiCall) -> Stored:
 def list_objects(call: ApiCall, answer: ResponseEncoder) -> bytes:
     query, table, store = call.query, call.table, call.state.store
     matches = matcher(call.type, query)
-    version, after = _moment(call)
+    version, after = _version_and_start(call)
     objects: Iterable[Stored]
     if version == store.version:
         objects = table.scan(call.scope)
@@ -66,8 +66,8 @@ def list_objects(call: ApiCall, answer: ResponseEncoder) -> bytes:
     return answer.many(page, metadata)
 
 
-def _moment(call: ApiCall) -> tuple[int, Key | None]:
-    """The version to show, and the key after which a continued list goes on."""
+def _version_and_start(call: ApiCall) -> tuple[int, Key | None]:
+    """The resource version to list at, and the last key of the previous page."""
     query, store = call.query, call.state.store
     if "sendInitialEvents" in query:
         detail = "sendInitialEvents is forbidden for list"

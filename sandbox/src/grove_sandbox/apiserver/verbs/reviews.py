@@ -1,15 +1,15 @@
-"""Questions a client may ask about itself. Everybody is an administrator here, and is told so."""
+"""Token and access reviews. The embedded cluster authenticates nobody and allows everything."""
 
 from grove.runtime.client.transport import Response
 
 from grove_sandbox.apiserver.errors import method_not_allowed
+from grove_sandbox.apiserver.requests.decoding import read_body
 from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.resources.strategy import Strategy
 from grove_sandbox.apiserver.responses.encoding import respond
 from grove_sandbox.apiserver.schema.shapes import Shape
 from grove_sandbox.apiserver.state import USER, ApiCall
 from grove_sandbox.apiserver.storage import Object
-from grove_sandbox.apiserver.verbs.writes import read_body
 
 _ALL = ["*"]
 

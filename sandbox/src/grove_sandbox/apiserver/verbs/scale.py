@@ -1,4 +1,4 @@
-"""The scale subresource: one number of an object, seen as an `autoscaling/v1` Scale."""
+"""The `autoscaling/v1` Scale of an object, read from and written to the paths that its kind declares."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def read(call: ApiCall, obj: Object) -> Object:
 
 
 def write(obj: Object, path: str, value: int) -> Object:
-    """A copy of `obj` with the number at `path` changed; everything else is shared."""
+    """A copy of `obj` with `value` at `path`. Everything else is shared with `obj`."""
     head, _, rest = path.strip(".").partition(".")
     if not rest:
         return {**obj, head: value}

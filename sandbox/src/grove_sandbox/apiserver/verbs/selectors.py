@@ -18,7 +18,7 @@ _EXISTS = re.compile(r"\s*(!?)\s*([^\s!=<>,()]+)\s*")
 
 
 def matcher(resource_type: ServedResource, query: Mapping[str, str]) -> Matcher | None:
-    """Both selectors of a request; None when everything matches."""
+    """The label and field selector of a request as one predicate. None if every object matches."""
     labels = parse_labels(query.get("labelSelector", ""))
     fields = _parse_fields(resource_type, query.get("fieldSelector", ""))
     if not labels and not fields:
@@ -46,7 +46,7 @@ def parse_labels(text: str) -> list[LabelTest]:
 
 
 def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """A selector as objects carry it, with `matchLabels` and `matchExpressions`."""
+    """Whether labels match a LabelSelector, with `matchLabels` and `matchExpressions`."""
     for key, value in (selector.get("matchLabels") or {}).items():
         if labels.get(key) != value:
             return False
@@ -137,7 +137,7 @@ def _field_test(resource_type: ServedResource, term: str) -> Matcher:
 
 
 def dotted(path: str, default: str = "") -> Callable[[dict[str, Any]], str]:
-    """Reads `spec.nodeName` and the like as the string a field selector compares with."""
+    """A reader of a path such as `spec.nodeName`, as the string that a field selector compares."""
     steps = path.split(".")
 
     def read(obj: dict[str, Any]) -> str:

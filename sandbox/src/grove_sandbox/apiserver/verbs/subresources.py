@@ -1,10 +1,11 @@
-"""What hangs below an object beside status: scale, binding, eviction, finalize."""
+"""Subresources other than status: scale, binding, eviction, finalize. Others answer 404 or 501."""
 
 import orjson
 from grove.runtime.client.transport import Response
 
 from grove_sandbox.apiserver.errors import bad_request, method_not_allowed, no_such_path, not_implemented
 from grove_sandbox.apiserver.patching.patches import patcher
+from grove_sandbox.apiserver.requests.decoding import read_body
 from grove_sandbox.apiserver.responses.encoding import respond
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
@@ -25,11 +26,11 @@ async def answer(call: ApiCall, method: str) -> Response:
                 raise method_not_allowed()
             return await (_bind(call) if sub == "binding" else _evict(call))
         if sub.partition("/")[0] in _STREAMING:
-            raise not_implemented(f"pods/{sub}: its pods run nothing")
+            raise not_implemented(f"pods/{sub}: its pods have no containers")
     if kind == ("", "namespaces") and sub == "finalize" and method == "PUT":
         return _finalize(call)
     if kind == ("", "serviceaccounts") and sub == "token":
-        raise not_implemented("serviceaccounts/token: nobody needs a token here")
+        raise not_implemented("serviceaccounts/token: it checks no tokens")
     raise no_such_path()
 
 
@@ -39,12 +40,12 @@ async def _scale(call: ApiCall, method: str) -> Response:
     if method == "PUT":
         return respond(call, (await writes.update_scale(call))[0])
     if method == "PATCH":
-        return respond(call, (await writes.change_scale(call, patcher(call)))[0])
+        return respond(call, (await writes.modify_scale(call, patcher(call)))[0])
     raise method_not_allowed()
 
 
 async def _bind(call: ApiCall) -> Response:
-    binding = writes.read_body(call, kind="Binding")
+    binding = read_body(call, kind="Binding")
     if (binding.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Binding object")
     pod = bind(call, binding)
@@ -54,7 +55,7 @@ async def _bind(call: ApiCall) -> Response:
 
 
 async def _evict(call: ApiCall) -> Response:
-    eviction = writes.read_body(call, kind="Eviction")
+    eviction = read_body(call, kind="Eviction")
     if (eviction.get("metadata") or {}).get("name") != call.name:
         raise bad_request("name in URL does not match name in Eviction object")
     stored = reads.get(call)
@@ -79,7 +80,7 @@ async def _evict(call: ApiCall) -> Response:
 
 
 def _finalize(call: ApiCall) -> Response:
-    body, stored = writes.read_body(call), reads.get(call)
+    body, stored = read_body(call), reads.get(call)
     new = {**stored.obj, "metadata": dict(stored.obj["metadata"]), "spec": body.get("spec") or {}}
     saved = writes.save(call, new, stored)
     return respond(call, call.typed(saved.obj))

@@ -1,7 +1,7 @@
-"""Watch: a position in a table's history that moves on as changes come.
+"""Watch: a position in the history of a table.
 
-The stream yields whole lines, several at a time when it has fallen behind. It ends after
-`timeoutSeconds`, or with an ERROR line when its place in the history has been forgotten.
+The stream yields whole lines; a watch that has fallen behind gets several at once. It ends after `timeoutSeconds`, or
+with an ERROR line (410) if the history no longer reaches back to its position.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from grove_sandbox.apiserver.verbs.reads import refusal, too_large, version_numb
 from grove_sandbox.apiserver.verbs.selectors import Matcher, matcher
 
 INITIAL_EVENTS_END = {"k8s.io/initial-events-end": "true"}
-BOOKMARK_EVERY = 60.0  # seconds
-DEFAULT_TIMEOUT = 2700.0  # seconds; a real server picks one between 30 and 60 minutes
+BOOKMARK_INTERVAL_SECONDS = 60.0
+DEFAULT_TIMEOUT_SECONDS = 2700.0  # a real server draws 30 to 60 minutes
 
 
 class WatchStream:
@@ -37,9 +37,9 @@ class WatchStream:
         self._table = call.table
         self._wake = asyncio.Event()
         self._closed = False
-        self._headers_due = True  # a table names its columns once
+        self._headers_due = True  # a Table has column definitions only in its first event
         self._bookmarks = call.query.get("allowWatchBookmarks") == "true"
-        version, self._initial = _start(call)
+        version, self._initial = _start_position(call)
         current = call.state.store.version
         self._position = self._table.end if self._initial else self._table.position_after(version)
         self._snapshot = list(self._table.scan(call.scope)) if self._initial else []
@@ -50,9 +50,9 @@ class WatchStream:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
-        timeout = float(self._call.query.get("timeoutSeconds") or 0) or DEFAULT_TIMEOUT
+        timeout = float(self._call.query.get("timeoutSeconds") or 0) or DEFAULT_TIMEOUT_SECONDS
         deadline = loop.time() + timeout
-        next_bookmark = loop.time() + BOOKMARK_EVERY
+        next_bookmark = loop.time() + BOOKMARK_INTERVAL_SECONDS
         self._table.subscribe(self._wake)
         try:
             if self._initial:
@@ -64,7 +64,7 @@ class WatchStream:
                 lines = self._next_lines()
                 if lines:
                     yield lines
-                    continue  # more may have come while the reader was busy
+                    continue  # changes may have arrived while the reader was busy
                 if self._closed or self._table.closed:
                     return
                 until = min(deadline, next_bookmark if self._bookmarks else deadline)
@@ -74,14 +74,14 @@ class WatchStream:
                     continue
                 except TimeoutError:
                     pass
-                lines = self._next_lines()  # of this very moment: no bookmark may overtake them
+                lines = self._next_lines()  # a bookmark must not overtake changes
                 if self._bookmarks and not self._closed:
                     lines += self._answer.bookmark(self._call.state.store.version, {})
                 if lines:
                     yield lines
-                if until == deadline:  # not the clock: a timer may fire a rounding error early
+                if until == deadline:  # do not ask the clock: a timer may fire early by a rounding error
                     return
-                next_bookmark = loop.time() + BOOKMARK_EVERY
+                next_bookmark = loop.time() + BOOKMARK_INTERVAL_SECONDS
         finally:
             self._table.unsubscribe(self._wake)
 
@@ -114,7 +114,7 @@ class WatchStream:
         for change in changes:
             if scope is not None and change.key[0] != scope:
                 continue
-            seen = (change.type, change.now) if matches is None else _seen(change, matches)
+            seen = (change.type, change.now) if matches is None else _event_for(change, matches)
             if seen:
                 lines.append(self._line(*seen))
         return b"".join(lines)
@@ -124,8 +124,8 @@ class WatchStream:
         return self._answer.event(kind, stored, headers=headers)
 
 
-def _seen(change: StoredChange, matches: Matcher) -> tuple[str, Stored] | None:
-    """A change as seen through a selector: an object can come into view and leave it."""
+def _event_for(change: StoredChange, matches: Matcher) -> tuple[str, Stored] | None:
+    """The event that a watch with a selector gets: an object can start or stop to match."""
     before = change.before is not None and matches(change.before)
     now = change.type != "DELETED" and matches(change.now)
     if now:
@@ -134,14 +134,14 @@ def _seen(change: StoredChange, matches: Matcher) -> tuple[str, Stored] | None:
         return None
     if change.type == "DELETED":
         return "DELETED", change.now
-    # It left the view: a watcher is told the last state it could see, at the version it left.
+    # It no longer matches: the watch gets the last matching state, at the version of this change.
     last = change.before.obj
     meta = {**last["metadata"], "resourceVersion": str(change.version)}
     return "DELETED", Stored(change.key, {**last, "metadata": meta}, change.version)
 
 
-def _start(call: ApiCall) -> tuple[int, str]:
-    """From which version on, and whether the present state comes first ("", "plain" or "bookmarked")."""
+def _start_position(call: ApiCall) -> tuple[int, str]:
+    """The version to start after, and how existing objects are sent first: "" (not), "plain" or "bookmarked"."""
     query = call.query
     initial, match = query.get("sendInitialEvents"), query.get("resourceVersionMatch", "")
     version = version_number(query.get("resourceVersion", ""))
