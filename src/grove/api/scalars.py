@@ -7,7 +7,6 @@ point in time) is computed on demand. Quantities are in `grove.schema.quantity`.
 import re
 from datetime import UTC, datetime
 from fractions import Fraction
-from functools import lru_cache
 from typing import Annotated, Self
 
 import msgspec
@@ -15,7 +14,7 @@ import msgspec
 from grove.api.serialization.model import About
 from grove.schema.quantity import Quantity
 
-# JSON has both; Kubernetes writes whichever the user wrote.
+# Kubernetes keeps whichever of the two the user wrote.
 IntOrString = Annotated[int | str, About(schema={"x-kubernetes-int-or-string": True})]
 
 
@@ -43,7 +42,7 @@ class Duration(str):
 
     @classmethod
     def of(cls, *, hours: int = 0, minutes: int = 0, seconds: int = 0, nanoseconds: int = 0) -> Self:
-        """A duration in the form in which Kubernetes writes it: `of(minutes=30)` is `30m0s`."""
+        """A duration in Go's canonical form: `of(minutes=30)` is `30m0s`."""
         return cls(_format_duration(((hours * 60 + minutes) * 60 + seconds) * 10**9 + nanoseconds))
 
     @property
@@ -55,7 +54,7 @@ class Duration(str):
         return self.nanoseconds / 10**9
 
     def canonical(self) -> "Duration":
-        """The same length of time, written as Go prints it."""
+        """The same duration as Go prints it."""
         return Duration(_format_duration(self.nanoseconds))
 
 
@@ -107,7 +106,7 @@ class _Instant(str):
         return super().__new__(cls, text)
 
     def when(self) -> datetime:
-        """The instant, to the microsecond."""
+        """The time in UTC, with microsecond precision."""
         return datetime.fromisoformat(self).astimezone(UTC)
 
 
@@ -137,7 +136,7 @@ def _utc(when: datetime) -> datetime:
     return when.astimezone(UTC)
 
 
-# How these appear in a CRD.
+# The CRD schemas of these types.
 SCHEMAS: dict[type, dict[str, object]] = {
     Duration: {"type": "string"},
     Quantity: {"x-kubernetes-int-or-string": True},
@@ -147,22 +146,16 @@ SCHEMAS: dict[type, dict[str, object]] = {
 
 
 def decode_hook(kind: type, value: object) -> object:
-    """For msgspec: reads a scalar from its JSON text (a quantity also from a JSON number)."""
+    """For msgspec: reads a scalar from a JSON string; a quantity also from a JSON number."""
     if kind is Quantity and isinstance(value, str | int | float) and not isinstance(value, bool):
         return Quantity(value)
     if kind in SCHEMAS and isinstance(value, str):
-        return _read(kind, value)
+        return kind(value)
     raise msgspec.ValidationError(f"Expected `{kind.__name__}`, got `{type(value).__name__}`")
 
 
-@lru_cache(maxsize=4096)
-def _read(kind: type, text: str) -> object:
-    """The conditions of many objects have the same few times."""
-    return kind(text)
-
-
 def encode_hook(value: object) -> object:
-    """For msgspec: writes a scalar as the text that it was read from."""
+    """For msgspec: writes a scalar as it was read."""
     if isinstance(value, (_Instant, Duration)):
         return str(value)
     if isinstance(value, Quantity):

@@ -1,1 +1,8 @@
-"""Reads and writes objects without losing what a user wrote: model, codec, YAML, manifests, CRDs from models."""
+"""Reads and writes objects without losing what a user wrote.
+
+model       the base class of all models, and the description of their fields
+codec       JSON to models and back; keeps unknown fields
+yaml        YAML as kubectl reads it, with line numbers
+crds        CustomResourceDefinitions, derived from the models
+manifests   checks the objects of manifests offline, against the schema of their kind and `grove.api.validation`
+"""

@@ -1,9 +1,9 @@
-"""Reading and writing models without losing anything that a user wrote.
+"""Reads and writes models as JSON without losing anything that a user wrote.
 
-`decode` is one pass of msgspec in the common case. An object with fields that the model does not know (a newer
-version of the API, a typo that the server kept) is read a second time, level by level, and those fields are kept
-as raw bytes on the model that they belong to; `encode` writes them back. Raw JSON such as a `podSpec` is a slice of the
-bytes that were read: nothing in it is decoded, copied or reordered, and the buffer lives as long as the slice.
+`decode` is one pass of msgspec in the common case. An object with fields that the model does not know (from a newer
+version of the API, or a typo that the server kept) is decoded a second time, level by level: unknown fields are kept as
+raw bytes on their model, and `encode` writes them back. Raw JSON such as a `podSpec` is a slice of the input: nothing
+in it is decoded, copied or reordered, and the slice keeps the whole input in memory.
 """
 
 import re
@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Raw
 
 from grove.api.scalars import decode_hook, encode_hook
-from grove.api.serialization.model import HAD_UNKNOWN, FieldInfo, M, Model, fields, unwrap
+from grove.api.serialization.model import FieldInfo, M, Model, fields, unwrap
 from grove.schema.errors import Path, render_path
 
 
 class DecodeError(ValueError):
-    """JSON that does not have the shape of its model: where, and what is wrong there."""
+    """JSON that does not fit its model. `path` is the field at fault."""
 
     def __init__(self, path: Path, message: str) -> None:
         super().__init__(f"{render_path(path)}: {message}" if path else message)
@@ -29,7 +29,7 @@ class DecodeError(ValueError):
 
 
 def decode(data: bytes | str | Raw, model: type[M]) -> M:
-    """Reads one object. Raises DecodeError."""
+    """Reads one object. Null counts as absent. Raises DecodeError."""
     try:
         found: M = _decoder(model).decode(data)
         return found
@@ -40,7 +40,7 @@ def decode(data: bytes | str | Raw, model: type[M]) -> M:
 
 
 def decode_strictly(data: bytes | str, model: type[M]) -> M:
-    """Reads one object in which an unknown field is an error, as in a configuration file."""
+    """The same, but an unknown field is an error, as in a configuration file."""
     found = decode(data, model)
     for path, name in _unknown_fields(found, ()):
         raise DecodeError(path, f"there is no field {name!r} here")
@@ -48,18 +48,17 @@ def decode_strictly(data: bytes | str, model: type[M]) -> M:
 
 
 def encode(value: Any) -> bytes:
-    """Writes a model (or anything that holds models) as JSON, with the unknown fields that it was read with."""
-    has_unknown = _may_have_unknown(value) and next(_unknown_fields(value, ()), None) is not None
-    return _ENCODER.encode(_with_unknown(value) if has_unknown else value)
+    """Writes a model, or a list or dict of JSON values, with the unknown fields that the model was read with."""
+    return _ENCODER.encode(_with_unknown(value) if _has_unknown(value) else value)
 
 
 def to_builtins(value: Any) -> Any:
-    """The same as `encode`, as dicts and lists."""
+    """The same as dicts and lists."""
     return msgspec.json.decode(encode(value))
 
 
 def raw(value: Mapping[str, Any] | Sequence[Any] | Model) -> Raw:
-    """Raw JSON for a field such as `podSpec`, from dicts and lists."""
+    """Makes raw JSON, for a field such as `podSpec`."""
     return Raw(encode(value))
 
 
@@ -73,7 +72,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _decode_carefully(data: Raw, model: type[M], path: Path) -> M:
-    """Reads one level at a time: keeps what is unknown, takes null for absent, knows where it is when it fails."""
+    """Reads one level at a time: keeps unknown fields, treats null as absent, and reports errors with their path."""
     given: dict[str, Raw] = _decode_value(data, dict[str, Raw], path)
     known: dict[str, Any] = {}
     for field in fields(model):
@@ -84,42 +83,30 @@ def _decode_carefully(data: Raw, model: type[M], path: Path) -> M:
             raise DecodeError((*path, field.json_name), "this field is required")
     result = model(**known)
     if given:
-        result._unknown = {name: value.copy() for name, value in given.items()}  # noqa: SLF001
-        HAD_UNKNOWN.add(model)
+        result.unknown = {name: value.copy() for name, value in given.items()}
     return result
 
 
-def _may_have_unknown(value: Any) -> bool:
-    """What holds none of the models that were read with unknown fields need not be searched."""
-    if not HAD_UNKNOWN:
-        return False
-    return not isinstance(value, Model) or not HAD_UNKNOWN.isdisjoint(_reachable(type(value)))
+def _decode_field(data: Raw, kind: Any, path: Path) -> Any:
+    nested = _model_in(kind)
+    if nested is None:
+        return _decode_value(data, kind, path)
+    if get_origin(kind) is not list:
+        return _decode_carefully(data, nested, path)
+    items: list[Raw] = _decode_value(data, list[Raw], path)
+    return [_decode_carefully(item, nested, (*path, i)) for i, item in enumerate(items)]
+
+
+def _model_in(kind: Any) -> type[Model] | None:
+    """The model that a field of this type holds, as its value or as the items of a list."""
+    if get_origin(kind) is list:
+        kind, _ = unwrap(get_args(kind)[0])
+    return kind if isinstance(kind, type) and issubclass(kind, Model) else None
 
 
 @cache
-def _reachable(model: type[Model]) -> frozenset[type[Model]]:
-    """The model and all models that it can hold, at any depth."""
-    found = {model}
-    for field in fields(model):
-        kind = unwrap(get_args(field.type)[0])[0] if get_origin(field.type) is list else field.type
-        if isinstance(kind, type) and issubclass(kind, Model):
-            found |= _reachable(kind)
-    return frozenset(found)
-
-
-def _decode_field(data: Raw, kind: Any, path: Path) -> Any:
-    if isinstance(kind, type) and issubclass(kind, Model):
-        return _decode_carefully(data, kind, path)
-    if get_origin(kind) is list and _holds_models(kind):
-        items: list[Raw] = _decode_value(data, list[Raw], path)
-        item, _ = unwrap(get_args(kind)[0])
-        return [_decode_field(d, item, (*path, i)) for i, d in enumerate(items)]
-    return _decode_value(data, kind, path)
-
-
-def _holds_models(kind: Any) -> bool:
-    item, _ = unwrap(get_args(kind)[0])
-    return isinstance(item, type) and issubclass(item, Model)
+def _nested_fields(model: type[Model]) -> tuple[FieldInfo, ...]:
+    return tuple(f for f in fields(model) if _model_in(f.type) is not None)
 
 
 def _decode_value(data: Raw, kind: Any, path: Path) -> Any:
@@ -131,20 +118,30 @@ def _decode_value(data: Raw, kind: Any, path: Path) -> Any:
         raise DecodeError((*path, *steps), message) from e
 
 
+def _has_unknown(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_unknown, value))
+    if not isinstance(value, Model):
+        return False
+    return bool(value.unknown) or any(
+        _has_unknown(getattr(value, field.name)) for field in _nested_fields(type(value))
+    )
+
+
 def _unknown_fields(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Where fields were found that no model knows: (path of the field, its name)."""
+    """Path and name of every unknown field."""
     if isinstance(value, list):
         for i, item in enumerate(value):
             yield from _unknown_fields(item, (*path, i))
     elif isinstance(value, Model):
         for name in value.unknown:
             yield (*path, name), name
-        for field in fields(type(value)):
+        for field in _nested_fields(type(value)):
             yield from _unknown_fields(getattr(value, field.name), (*path, field.json_name))
 
 
 def _with_unknown(value: Any) -> Any:
-    """Models as dicts, so that the unknown fields can stand among the known ones."""
+    """Converts models to dicts that contain their unknown fields."""
     if isinstance(value, list):
         return [_with_unknown(v) for v in value]
     if not isinstance(value, Model):

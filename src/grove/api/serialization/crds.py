@@ -1,8 +1,8 @@
-"""CustomResourceDefinitions, made from the models.
+"""Derives the CustomResourceDefinitions from the models.
 
-The schemas are no stricter than the reference's: every object that is stored under its CRDs is valid under ours. A
-field that is marked immutable gets a transition rule wherever an API server accepts one: on values of bounded size that
-it can match with their predecessors. What the schema cannot say, validation does (`grove.api.validation`).
+The schemas are no stricter than the reference's: every object stored under its CRDs is valid under ours. An immutable
+field gets a transition rule if an API server accepts one there: its value must have bounded size, and the server must
+be able to correlate it with the old value. `grove.api.validation` checks what a schema cannot express.
 """
 
 from typing import Any, Literal, get_args, get_origin
@@ -73,7 +73,7 @@ def crd(kind: type[Resource]) -> Json:
 
 
 def schema(kind: type[Resource]) -> Json:
-    """The OpenAPI schema of a kind. API machinery owns its first three properties."""
+    """The OpenAPI schema of a kind. Every API server knows apiVersion, kind and metadata, so they are not described."""
     return _object(kind, correlatable=True)
 
 
@@ -92,7 +92,7 @@ def _subresources(kind: type[Resource]) -> Json:
 
 
 def _object(model: type[Model], *, correlatable: bool) -> Json:
-    """`correlatable`: an API server can find the predecessor of this object in the stored version."""
+    """`correlatable`: an API server can find the old value of this object in an update."""
     result: Json = {"type": "object"}
     if model.__doc__ and issubclass(model, Resource):
         result["description"] = model.__doc__
@@ -157,7 +157,7 @@ def _type(kind: Any, *, correlatable: bool) -> Json:
 
 
 def _is_small(kind: Any) -> bool:
-    """Whether comparing two such values has a cost that an API server can bound."""
+    """Whether an API server can bound the cost of comparing two values of this type."""
     return kind in (int, bool) or get_origin(kind) is Literal
 
 

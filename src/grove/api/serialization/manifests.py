@@ -1,8 +1,8 @@
-"""Checks manifests offline: text in, findings out, each with file and line, all at once.
+"""Checks the objects of manifests without a cluster, and reports all mistakes at once, each with file and line.
 
-A document passes two sieves: the schema of its kind, as the API server has it, and the rules of `grove.api.validation`.
-So that a mistake in the first does not hide those in the second, values that the schema refuses are set aside, missing
-ones are filled with something harmless, and nothing is then said about what was touched.
+An object is checked twice: against the schema of its kind, as an API server does, and by `grove.api.validation`. To
+find the second kind of mistakes despite the first, values that the schema refuses are removed and
+missing ones filled with placeholders; problems that these edits may have caused are not reported.
 """
 
 import difflib
@@ -27,7 +27,7 @@ _KINDS = {(k.resource.api_version, k.resource.kind): k for k in KINDS}
 
 @dataclass(frozen=True)
 class Source:
-    """A text to check, and the name that findings call it by."""
+    """A text to check. Findings report `name` as the file."""
 
     name: str
     text: str
@@ -59,7 +59,7 @@ class Report:
 
 
 def permissive() -> OperatorConfiguration:
-    """For checks without a cluster's own configuration: everything that a cluster could allow is allowed."""
+    """The configuration for checks without one: every scheduler and optional feature is enabled."""
     configuration = OperatorConfiguration()
     configuration.topology_aware_scheduling.enabled = True
     configuration.network.auto_mnnvl_enabled = True
@@ -67,14 +67,14 @@ def permissive() -> OperatorConfiguration:
 
 
 def check(sources: Iterable[Source], configuration: OperatorConfiguration | None = None) -> Report:
-    """Checks every Grove object in the texts. ClusterTopologyBindings among them are known to the sets among them."""
+    """Checks every Grove object in the texts. Sets may refer to ClusterTopologyBindings of the same texts."""
     findings: list[ManifestFinding] = []
     documents: list[_Document] = []
     for source in sources:
         try:
             documents += [d for found in yaml.load_all(source.text) for d in _expand(source.name, found)]
         except yaml.YamlError as e:
-            findings.append(ManifestFinding(source.name, e.line, "", e.message, "mend the YAML first"))
+            findings.append(ManifestFinding(source.name, e.line, "", e.message, "correct the YAML first"))
     topologies = {
         b.metadata.name or "": b for d in documents if isinstance(b := d.decoded(), ClusterTopologyBinding)
     }
@@ -88,7 +88,7 @@ def check(sources: Iterable[Source], configuration: OperatorConfiguration | None
 
 
 def read(sources: Iterable[Source]) -> list[Any]:
-    """Every object in the texts as JSON, of whatever kind; the items of a List one by one. Raises YamlError."""
+    """Every object in the texts as JSON, of any kind; a List as its items. Raises YamlError."""
     return [d.value for s in sources for found in yaml.load_all(s.text) for d in _expand(s.name, found)]
 
 
@@ -124,7 +124,7 @@ class _Document:
 
     @property
     def is_ours(self) -> bool:
-        """Grove's, or nobody's: an object without apiVersion and kind is a mistake."""
+        """Whether to check the object: it is of a Grove kind, or has no apiVersion or kind, which is a mistake."""
         group = self.api_version.partition("/")[0]
         return group in (GROVE, SCHEDULER) or self._is_configuration or not (self.api_version and self.kind)
 
@@ -137,7 +137,7 @@ class _Document:
         return found if isinstance(found, str) else ""
 
     def decoded(self) -> Resource | None:
-        """The object, where it has the shape of its kind."""
+        """The object, if it fits the model of its kind."""
         if self.model is None:
             return None
         try:
@@ -194,19 +194,19 @@ def _object_problems(value: Any, model: type[Resource], known: ValidationContext
     yield from (_unknown_field(path, schema(model)) for path in unknown)
     misspelt = {(*path[:-1], _meant(path, schema(model))) for path in unknown}
     yield from (_explained(e, _at(value, e.path), schema(model)) for e in errors if e.path not in misspelt)
-    touched = _Mended(found.default(found.prune(value)), errors, schema(model))
+    repaired = _RepairedObject(found.default(found.prune(value)), errors, schema(model))
     try:
-        obj = codec.decode(codec.encode(touched.value), model)
+        obj = codec.decode(codec.encode(repaired.value), model)
     except codec.DecodeError as e:
         if not errors:
             yield Problem(FieldErrorReason.INVALID, e.path, detail=e.message)
         return
-    yield from (p for p in _semantic_problems(obj, known) if not touched.concerns(p.path))
+    yield from (p for p in _semantic_problems(obj, known) if not repaired.may_have_caused(p.path))
 
 
 def _semantic_problems(obj: Resource, known: ValidationContext) -> list[Problem]:
     if isinstance(obj, PodCliqueSet):
-        # Offline, a topology that is not among the files may still be in the cluster.
+        # A topology that is not among the files may exist in the cluster.
         named = {p.name for p in places(obj)}
         return validate(
             obj, None, known if named & (known.topologies or {}).keys() else replace(known, topologies=None)
@@ -221,8 +221,8 @@ def _compiled(model: type[Resource]) -> Schema:
     return Schema(schema(model))
 
 
-class _Mended:
-    """An object with what the schema refused set aside, and what it missed filled in."""
+class _RepairedObject:
+    """An object without the values that the schema refuses, and with placeholders for the ones that it misses."""
 
     def __init__(self, value: Any, errors: list[FieldError], whole: Mapping[str, Any]) -> None:
         self.value = codec.to_builtins(value)
@@ -234,21 +234,21 @@ class _Mended:
                 continue
             expected = _schema_at(whole, error.path)
             if error.reason is FieldErrorReason.REQUIRED:
-                parent[name] = _harmless(expected, n)
+                parent[name] = _placeholder(expected, n)
             else:
                 parent.pop(name, None)
-            # Numbers are compared with the ones beside them.
+            # Rules compare a number with the numbers next to it, so its whole parent is suspect.
             self._touched.add(tuple(around) if expected.get("type") == "integer" else error.path)
 
-    def concerns(self, path: Path) -> bool:
-        """Whether a problem may only be there because of what was done to its surroundings."""
+    def may_have_caused(self, path: Path) -> bool:
+        """Whether a problem at this path may be a consequence of the repair."""
         return any(path[: len(t)] == t and len(path) <= len(t) + 1 for t in self._touched)
 
 
-def _harmless(found: Mapping[str, Any], n: int) -> Any:
+def _placeholder(found: Mapping[str, Any], n: int) -> Any:
     match found.get("type"):
         case "object":
-            return {name: _harmless(found["properties"][name], n) for name in found.get("required", [])}
+            return {name: _placeholder(found["properties"][name], n) for name in found.get("required", [])}
         case "array":
             return []
         case "integer" | "number":
@@ -287,14 +287,14 @@ def _unknown_field(path: Path, whole: Mapping[str, Any]) -> Problem:
 
 
 def _meant(path: Path, whole: Mapping[str, Any]) -> str:
-    """The field that a misspelt one was probably meant to be; empty when none is near."""
+    """The field that the user probably meant; empty if none is similar."""
     names = {name.lower(): name for name in _schema_at(whole, path[:-1]).get("properties", {})}
     near = difflib.get_close_matches(str(path[-1]).lower(), names, n=1, cutoff=0.7)
     return names[near[0]] if near else ""
 
 
 def _explained(error: FieldError, value: Any, whole: Mapping[str, Any]) -> Problem:
-    """A schema error in the words of this tool: the server's say the same, but not what to do."""
+    """Adds a remedy to a schema error, taken from the description of the field."""
     expected = _schema_at(whole, error.path)
     text = expected.get("description", "")
     missing = error.reason is FieldErrorReason.REQUIRED

@@ -1,10 +1,10 @@
-"""What a kind is made of: the base class of all models, and what is said about each of their fields.
+"""The base class of all models, and the description of their fields.
 
-A field is defined once, on its model. From that one definition come the CRD schema (`grove.api.serialization.crds`),
-offline validation (`grove.api.validation`) and the reference page (`grove.generate.api_reference`)::
+A field is defined once, on its model. The CRD schema (`grove.api.serialization.crds`), validation
+(`grove.api.validation`) and the reference page (`grove.generate.api_reference`) are derived from that definition::
 
     class PodCliqueSetSpec(Model):
-        replicas: Annotated[Int32, About("How many copies of the template to run.", at_least=0)] = default(0)
+        replicas: Annotated[Int32, About("How many replicas of the template to run.", at_least=0)] = default(0)
 
 Conventions that every model follows:
 
@@ -36,7 +36,7 @@ from msgspec import Raw
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """A CEL rule of the CRD. `create_only` rules pass for objects that are stored already."""
+    """A CEL rule of the CRD. A `create_only` rule is not applied to updates."""
 
     rule: str
     message: str
@@ -47,10 +47,10 @@ class Cel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class About:
-    """What is known about a field beyond its Python type.
+    """Describes a field beyond its Python type.
 
-    Bounds (`above`, `at_least`) are checked by validation and not by the CRD: the reference's CRDs have none, and
-    every object that is stored under those must stay valid under ours. The rest goes into the CRD as well.
+    Validation checks the bounds `above` and `at_least`; the CRD does not have them: the reference's CRDs have none, and
+    every object stored under those must stay valid under ours. The CRD has everything else.
     """
 
     text: str = ""
@@ -60,18 +60,18 @@ class About:
     max_length: int | None = None
     min_items: int | None = None
     pattern: str | None = None
-    # Names the field that tells the items of a list apart; `merged` lists are also `listType: map` in the CRD.
+    # The field that is unique among the items of a list. A `merged` list is `x-kubernetes-list-type: map` in the CRD.
     key: str | None = None
     merged: bool = False
     atomic: bool = False
     immutable: bool = False
     cel: tuple[Cel, ...] = ()
-    # Merged into the CRD schema as it is, for what the Python type cannot say.
+    # Merged into the CRD schema unchanged, for properties that the Python type cannot express.
     schema: Mapping[str, Any] | None = None
 
 
 def default(value: Any) -> Any:
-    """The API's default for a field: used when the field is absent, and always written."""
+    """The API's default for a field: used if the field is absent, and always written."""
     if isinstance(value, str | int | float):
         return msgspec.field(default_factory=lambda: value)
     return msgspec.field(default_factory=lambda: copy.deepcopy(value))
@@ -82,14 +82,20 @@ Int64 = Annotated[int, About(schema={"format": "int64"})]
 
 
 class _KeepsUnknown:
-    """Room for the fields of a user's object that the model does not know; `grove.api.serialization.codec` fills it."""
+    """Fields that this version of the model does not know, as raw JSON; `grove.api.serialization.codec` fills them in.
 
-    __slots__ = ("_unknown",)
-    _unknown: dict[str, Raw]
+    They are no field of the struct, since msgspec would then encode them as one.
+    """
+
+    __slots__ = ("unknown",)
+    unknown: Mapping[str, Raw]
+
+
+_NO_FIELDS: Mapping[str, Raw] = {}
 
 
 class _ModelMeta(msgspec.StructMeta):
-    """Fields are given by name, so that required and optional ones can stand in the order that reads best."""
+    """Makes all fields keyword-only, so that required and optional ones can be declared in any order."""
 
     def __new__(
         mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
@@ -106,13 +112,11 @@ class Model(
     forbid_unknown_fields=True,
     rename="camel",
 ):
-    # CEL rules on the object as a whole.
+    # CEL rules for the object as a whole.
     cel: ClassVar[tuple[Cel, ...]] = ()
 
-    @property
-    def unknown(self) -> dict[str, Raw]:
-        """Fields that this version of the model does not know, as they were read."""
-        return getattr(self, "_unknown", {})
+    def __post_init__(self) -> None:
+        self.unknown = _NO_FIELDS
 
     def __copy__(self) -> Self:
         return replace(self)
@@ -126,22 +130,17 @@ class Model(
 
 M = TypeVar("M", bound=Model)
 
-# The models that were ever read with unknown fields in this process. No other need be asked: a slot that was never
-# filled answers with an exception, which takes longer than to copy a model.
-HAD_UNKNOWN: set[type[Model]] = set()
-
 
 def replace(model: M, **changes: Any) -> M:
-    """The same model with some fields changed; its unknown fields are kept."""
+    """A copy with some fields changed. Keeps unknown fields."""
     changed = msgspec.structs.replace(model, **changes)
-    if type(model) in HAD_UNKNOWN and (unknown := model.unknown):
-        changed._unknown = dict(unknown)  # noqa: SLF001
+    changed.unknown = model.unknown
     return changed
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """One field of a model, with everything that its annotations say."""
+    """One field of a model, with its merged annotations."""
 
     name: str
     json_name: str
@@ -152,7 +151,7 @@ class FieldInfo:
 
 
 def unwrap(annotation: Any) -> tuple[Any, About]:
-    """Splits `Annotated[X | None, About(..), ..]` into X and one About; what stands further out wins."""
+    """Splits `Annotated[X | None, About(..), ..]` into X and one About; the outermost annotation wins."""
     parts: list[About] = []
     while True:
         origin = get_origin(annotation)
@@ -177,7 +176,7 @@ _FIELDS: dict[type[Model], tuple[FieldInfo, ...]] = {}
 
 
 def fields(model: type[Model]) -> tuple[FieldInfo, ...]:
-    """The fields of a model in the order in which they are written."""
+    """The fields of a model, in the order in which they are encoded."""
     if model not in _FIELDS:
         hints = get_type_hints(model, include_extras=True)
         _FIELDS[model] = tuple(_field(f, hints[f.name]) for f in msgspec.structs.fields(model))

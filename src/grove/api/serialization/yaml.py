@@ -1,8 +1,7 @@
-"""YAML as Kubernetes reads it, with the line of every value.
+"""Reads YAML as kubectl does, with the line of every value; and writes it.
 
-kubectl turns YAML into JSON before anything else happens, so a manifest means what that JSON means: a date is a string,
-`12:30` is a string, keys are strings, a key that appears twice is a mistake. PyYAML's own loader differs
-in each of these.
+kubectl converts YAML to JSON first, so a manifest means what that JSON means: dates and `12:30` are strings, keys are
+strings, a duplicate key is an error. PyYAML's own loader differs in each of these.
 """
 
 import re
@@ -15,7 +14,7 @@ from grove.schema.errors import Path
 
 
 class YamlError(ValueError):
-    """Text that is not YAML, or not YAML that JSON can express."""
+    """Text that is not YAML, or that has no equivalent in JSON."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(f"line {line}: {message}")
@@ -25,20 +24,20 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document: its value as JSON would have it, and where each part of it stands (lines count from 1)."""
+    """One YAML document: its JSON value, and the line of each part of it, counted from 1."""
 
     value: Any
     lines: dict[Path, int]
 
     def line_of(self, path: Path) -> int:
-        """The line of the value, or of the nearest enclosing one that was written."""
+        """The line of the value, or of the nearest enclosing value that the text contains."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def load_all(text: str) -> list[Document]:
-    """Every document of a text that holds something. Raises YamlError."""
+    """All documents of a text that are not empty. Raises YamlError."""
     try:
         nodes = list(yaml.compose_all(text, Loader=_Loader))
     except yaml.MarkedYAMLError as e:
@@ -50,7 +49,7 @@ def load_all(text: str) -> list[Document]:
 
 
 def load_one(text: str) -> Document:
-    """The only document of a text. Raises YamlError."""
+    """The document of a text that has exactly one. Raises YamlError."""
     found = load_all(text)
     if len(found) != 1:
         raise YamlError(f"expected one YAML document, found {len(found)}", 1)
@@ -58,7 +57,7 @@ def load_one(text: str) -> Document:
 
 
 def dump(value: Any) -> str:
-    """Writes a JSON value as YAML, in the order that it has."""
+    """Writes a JSON value as YAML. Keeps the order of keys."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
@@ -67,13 +66,13 @@ def dump_all(values: list[Any]) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Resolves plain scalars as Kubernetes does, and nothing more."""
+    """Resolves plain scalars by the patterns below, and by no others."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, Any]]] = {}
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Quotes every string that Kubernetes would otherwise read as something else; repeats instead of referring."""
+    """Quotes every string that kubectl would read as another type. Writes no anchors and aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -101,8 +100,9 @@ _Dumper.add_representer(
     ),
 )
 
-# Far more than any manifest holds; a few nested aliases can ask for billions.
-_MOST_VALUES = 1_000_000
+# Far more than any manifest needs. A few nested aliases could otherwise expand to billions of values.
+_MAX_VALUES = 1_000_000
+_MAX_DEPTH = 200
 
 
 def _document(node: yaml.Node) -> Document:
@@ -112,7 +112,7 @@ def _document(node: yaml.Node) -> Document:
 
 def _value(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
     lines.setdefault(path, node.start_mark.line + 1)
-    if len(lines) > _MOST_VALUES or len(path) > 200:
+    if len(lines) > _MAX_VALUES or len(path) > _MAX_DEPTH:
         raise _error(node, "this document is too large or nested too deeply, or refers to itself")
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines)
