@@ -19,7 +19,7 @@ from grove.api.config import SchedulerProfile, Schedulers
 from grove.schedulers.kai import Kai
 from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
-from grove.schedulers.registry import GROUP, Factory, Registry
+from grove.schedulers.registry import ENTRY_POINT_GROUP, Factory, Registry
 from grove.schedulers.volcano import Volcano
 from grove.schedulers.yunikorn import YuniKorn
 
@@ -118,7 +118,7 @@ def test_the_example_of_a_third_party_passes_its_own_tests() -> None:
 def test_the_example_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLE / "src"))
     project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
-    ((name, target),) = project["entry-points"][GROUP].items()
+    ((name, target),) = project["entry-points"][ENTRY_POINT_GROUP].items()
     module, _, attribute = target.partition(":")
     factory: Factory = getattr(import_module(module), attribute)
     profile = SchedulerProfile(name="flock-scheduler")

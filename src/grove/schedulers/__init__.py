@@ -1,1 +1,10 @@
-"""Translators: a PodGang in, a scheduler's own objects out. One module or package per scheduler."""
+"""Scheduler backends: they translate a PodGang into the objects of a scheduler. Pure, like `grove.plan`.
+
+backend             the contract of a backend; `types` are the values that it exchanges with the framework
+registry            the installed and enabled backends, and which one a set gets
+pod_drafts          the drafts of pods as a backend prepares them
+recorded_dialect    the dialect that a gang records, for schedulers with several APIs
+guarantees          what schedulers guarantee, for people who choose one
+queues, requests    what several backends need: the queue that a set names, the resources that a pod requests
+kube, kai, koordinator, volcano, yunikorn    the backends of this distribution
+"""

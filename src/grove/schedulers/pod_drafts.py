@@ -1,4 +1,4 @@
-"""Asks a backend to draft the pods of a group: those up to its minimum, and those beyond it."""
+"""The drafts of the pods of a group, as its backend prepares them."""
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.plan.objects.pod_draft import GroupDrafts, PodDraft
@@ -6,7 +6,10 @@ from grove.schedulers.backend import Backend
 
 
 def draft_pods(backend: Backend, gang: PodGang, group: PodGroup, scheduler_name: str) -> GroupDrafts:
-    """`gang` has its dialect, if the backend has dialects. Raises Refusal."""
+    """One draft for the pods up to the group's minimum, and another for its surplus pods if the backend separates them.
+
+    `gang` must have its dialect, if the backend has dialects. Raises Refusal.
+    """
     required = PodDraft(scheduler_name, backend.gate)
     backend.prepare_pod(gang, group, required)
     if not backend.separates_surplus(gang, group):

@@ -1,13 +1,13 @@
-"""Which backends there are, and which one a set is for.
+"""The installed and enabled backends, and the selection of one for a set.
 
-Backends register themselves as entry points of the group `grove.schedulers`: `name = "package.module:factory"`.
-A factory takes the settings of its profile (a dict) and gives a backend, or raises msgspec.ValidationError when it does
-not accept them. A profile in the operator's configuration enables the backend that serves its name; without profiles
-every installed one is enabled.
+Backends register themselves as entry points of the group `grove.schedulers`: `name = "package.module:factory"`. A
+factory takes the settings of its profile, a dict, and returns a backend; it raises msgspec.ValidationError for settings
+that it does not accept. A profile in the operator's configuration enables the backend that matches its name. Without
+profiles every installed backend is enabled.
 
-A set names its backend by the annotation `grove.io/scheduler-backend`, else by the schedulerName of its pods, else it
-gets the default. Nothing is guessed: a name that no enabled backend serves is refused, with the list of those that are.
-Of several backends that serve a name, the one whose profile comes first is used, and that is said.
+Three sources name the backend of a set, in this order: the annotation `grove.io/scheduler-backend`, the schedulerName
+of its pods, the default profile. If no enabled backend matches, the set is rejected with the list of enabled ones. If
+several match, the one whose profile comes first is used, and the set reports the ambiguity.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,22 +25,25 @@ from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.podgangs import GangScheduling
 from grove.schedulers.backend import Backend
 
-GROUP = "grove.schedulers"
+ENTRY_POINT_GROUP = "grove.schedulers"
 
 Factory = Callable[[dict[str, Any]], Backend]
 
 
 class SelectionError(Exception):
-    """A set whose backend cannot be told."""
+    """No enabled backend matches a set."""
 
 
 class ConfigurationError(Exception):
-    """A profile that no installed backend serves, or that its backend does not accept."""
+    """No installed backend matches a profile, or the backend does not accept its settings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Selection:
-    """`ambiguity` says which other backends would serve the set as well, and what to do; empty if none."""
+    """The backend of a set, and the schedulerName of its pods.
+
+    `ambiguity` says which other backends match too, and what to do; empty if there is none.
+    """
 
     backend: Backend
     scheduler_name: str
@@ -49,44 +52,40 @@ class Selection:
     def scheduling(
         self, layout: SetLayout, members: GangMembers, topology: ClusterTopologyBinding | None
     ) -> GangScheduling:
-        """How a gang of the set is to be scheduled; `topology` is the one that the set names, if it exists."""
+        """What the backend decides about a gang of the set; `topology` is the one that the set names, if it exists."""
         bindings = topology.spec.scheduler_topology_bindings if topology is not None else []
-        referred = {b.scheduler_name: b.topology_reference for b in bindings}
+        references = {b.scheduler_name: b.topology_reference for b in bindings}
         cliques = list(members.cliques.values())
         return GangScheduling(
             self.scheduler_name,
             self.backend.name,
             topology,
-            referred.get(self.backend.scheduler_name, ""),
+            references.get(self.backend.scheduler_name, ""),
             self.backend.gang_annotations(layout.pcs, cliques),
             self.backend.default_priority_class(cliques),
         )
 
 
 def installed() -> dict[str, Factory]:
-    """Every backend that is installed, by the name of its entry point."""
-    return {e.name: e.load() for e in entry_points(group=GROUP)}
+    """The factories of all installed backends, by the name of the entry point."""
+    return {e.name: e.load() for e in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 class Registry:
     """The enabled backends, in the order of the profiles."""
 
-    def __init__(
-        self,
-        schedulers: Schedulers,
-        factories: Mapping[str, Factory] | None = None,
-    ) -> None:
+    def __init__(self, schedulers: Schedulers, factories: Mapping[str, Factory] | None = None) -> None:
+        """Raises ConfigurationError. `factories` are all installed backends unless given."""
         self._default = schedulers.default_profile_name
         self._by_name: dict[str, Backend] = {}
         self._separate: set[str] = set()
-        self._cache: dict[tuple[str, str], Selection] = {}
-        known = factories if factories is not None else installed()
+        available = factories if factories is not None else installed()
         settings = {p.name: msgspec.json.decode(p.config) if p.config else {} for p in schedulers.profiles}
         profiles = (
-            schedulers.enabled if schedulers.profiles else [f({}).scheduler_name for f in known.values()]
+            schedulers.enabled if schedulers.profiles else [f({}).scheduler_name for f in available.values()]
         )
         for profile in profiles:
-            backend = self._make(profile, settings.get(profile, {}), known)
+            backend = _create(profile, settings.get(profile, {}), available)
             if backend.name in self._by_name:
                 raise ConfigurationError(
                     f"two profiles enable the backend {backend.name!r}: remove one of them"
@@ -101,31 +100,25 @@ class Registry:
 
     @property
     def local(self) -> list[Backend]:
-        """Those that run in the operator itself."""
+        """The backends that run in the operator's process, not in one of their own."""
         return [b for b in self.backends if b.name not in self._separate]
 
     def get(self, name: str) -> Backend | None:
-        """A backend by the value of the label `grove.io/scheduler-backend`; None when it is not enabled."""
+        """The backend for a value of the label `grove.io/scheduler-backend`; None if it is not enabled."""
         return self._by_name.get(name)
 
     def select(self, layout: SetLayout) -> Selection:
         """The backend of a set. Raises SelectionError."""
-        override = layout.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
-        key = (override, layout.scheduler_name)
-        if key not in self._cache:
-            self._cache[key] = self._select(*key)
-        return self._cache[key]
-
-    def _select(self, override: str, scheduler_name: str) -> Selection:
-        if override:
-            backend = self._by_name.get(override)
+        annotation = layout.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
+        if annotation:
+            backend = self._by_name.get(annotation)
             if backend is None:
                 raise SelectionError(
-                    f"the annotation {labels.SCHEDULER_BACKEND} asks for the backend {override!r}, which is not "
+                    f"the annotation {labels.SCHEDULER_BACKEND} asks for the backend {annotation!r}, which is not "
                     f"enabled; enabled are: {', '.join(self._by_name)}"
                 )
-            return Selection(backend, scheduler_name or backend.scheduler_name)
-        wanted = scheduler_name or self._default
+            return Selection(backend, layout.scheduler_name or backend.scheduler_name)
+        wanted = layout.scheduler_name or self._default
         matching = [b for b in self._by_name.values() if b.matches(wanted)]
         if not matching:
             raise SelectionError(
@@ -135,11 +128,11 @@ class Registry:
         return Selection(matching[0], wanted, self.ambiguity(wanted))
 
     def serves(self, scheduler_name: str) -> bool:
-        """Whether any enabled backend does."""
+        """Whether any enabled backend matches."""
         return any(b.matches(scheduler_name) for b in self._by_name.values())
 
     def ambiguity(self, scheduler_name: str) -> str:
-        """What is to be said of a name that several backends serve; empty for any other."""
+        """Why a schedulerName is ambiguous, and what to do; empty if at most one backend matches."""
         first, *others = [b.name for b in self._by_name.values() if b.matches(scheduler_name)] or [""]
         if not others:
             return ""
@@ -150,18 +143,18 @@ class Registry:
         )
 
     def ambiguities(self) -> list[str]:
-        """The same, of every name that a backend or the configuration has."""
+        """The ambiguity of every schedulerName that a backend or the configuration names."""
         names = dict.fromkeys([*(b.scheduler_name for b in self._by_name.values()), self._default])
-        return [said for name in names if (said := self.ambiguity(name))]
+        return [text for name in names if (text := self.ambiguity(name))]
 
-    @staticmethod
-    def _make(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
-        for factory in factories.values():
-            if factory({}).matches(profile):
-                try:
-                    return factory(settings)
-                except msgspec.ValidationError as e:
-                    raise ConfigurationError(f"the settings of the profile {profile!r}: {e}") from e
-        raise ConfigurationError(
-            f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
-        )
+
+def _create(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
+    for factory in factories.values():
+        if factory({}).matches(profile):
+            try:
+                return factory(settings)
+            except msgspec.ValidationError as e:
+                raise ConfigurationError(f"the settings of the profile {profile!r}: {e}") from e
+    raise ConfigurationError(
+        f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
+    )
