@@ -4,6 +4,9 @@
     after Initialized    Each group is renewed on its own, once it is complete again. Until then it keeps the pods that
                          it names, so a gang changes once per scaling or replacement.
 
+    lost as a whole      If none of the pods that it names is left, the gang is recreated as a gang: no group is renewed
+                         before every group that names pods is complete.
+
 A group is complete when its clique has as many pods as it asks for. Some groups are special, once the gang is
 initialized:
 
@@ -52,13 +55,16 @@ def plan_completion(
             missing[g.name] = count
     if missing and not initialized:
         return GangCompletion([[] for _ in groups], missing)
+    removed = {g.name for g in groups if g.name not in cliques and not present[g.name]}
     unnamed_must_wait = any(g.name in missing and not g.pod_references for g in groups)
+    all_must_wait = _lost_all_pods(gang, present) and any(
+        g.name in missing and g.pod_references and g.name not in removed for g in groups
+    )
     references: list[list[NamespacedName]] = []
     for g in groups:
-        was_removed = g.name not in cliques and not present[g.name]
-        if was_removed or (unnamed_must_wait and not g.pod_references):
+        if g.name in removed or (unnamed_must_wait and not g.pod_references):
             references.append([])
-        elif g.name in missing:
+        elif g.name in missing or all_must_wait:
             references.append(g.pod_references)
         else:
             references.append(_references(present[g.name]))
@@ -68,6 +74,12 @@ def plan_completion(
 def cannot_create_pods(clique: PodClique) -> bool:
     """Whether the clique's status reports that it failed to create pods."""
     return clique.status is not None and any(e.code == POD_NOT_CREATED for e in clique.status.last_errors)
+
+
+def _lost_all_pods(gang: PodGang, present: Mapping[str, Sequence[Pod]]) -> bool:
+    """Whether the gang names pods, and none of them is present any more."""
+    named = {r.name for g in gang.spec.pod_groups for r in g.pod_references}
+    return bool(named) and named.isdisjoint(p.metadata.name for pods in present.values() for p in pods)
 
 
 def _missing(group: PodGroup, clique: PodClique | None, present: int, *, initialized: bool) -> int:

@@ -156,12 +156,13 @@ def test_a_missing_clique_without_a_minimum_still_counts_as_missing() -> None:
 
 # Once the gang is initialized.
 
-BEFORE = gang(a=["old-1", "old-2"], b=["old-3"])
+# One of the pods that it names is still there.
+BEFORE = gang(a=[f"{A}-x", "old-2"], b=["old-3"])
 
 
 def test_a_complete_group_is_renewed_while_another_keeps_its_pods() -> None:
     found = {A: pods(A, "x", "y"), B: pods(B, "x")}
-    assert plan(BEFORE, FULL_CLIQUES, found) == ([["old-1", "old-2"], [f"{B}-x"]], {A: 1})
+    assert plan(BEFORE, FULL_CLIQUES, found) == ([[f"{A}-x", "old-2"], [f"{B}-x"]], {A: 1})
 
 
 def test_a_group_whose_clique_is_gone_drops_its_pods_with_the_last_of_them() -> None:
@@ -191,7 +192,7 @@ def test_a_group_that_names_pods_does_not_wait_for_one_that_names_none() -> None
 
 def test_a_group_that_names_none_does_not_wait_for_one_that_names_pods() -> None:
     found = {A: pods(A, "x"), B: pods(B, "x")}
-    assert plan(gang(a=["old-1"]), FULL_CLIQUES, found) == ([["old-1"], [f"{B}-x"]], {A: 2})
+    assert plan(gang(a=[f"{A}-x"]), FULL_CLIQUES, found) == ([[f"{A}-x"], [f"{B}-x"]], {A: 2})
 
 
 def test_a_group_may_shrink_below_its_minimum_but_not_start_below_it() -> None:
@@ -203,7 +204,7 @@ def test_a_group_may_shrink_below_its_minimum_but_not_start_below_it() -> None:
 @pytest.mark.parametrize(
     ("count", "expected"),
     [
-        (1, (["old-1", "old-2"], {A: 1})),
+        (1, ([f"{A}-x", "old-2"], {A: 1})),
         (2, ([f"{A}-x", f"{A}-y"], {})),
         (3, ([f"{A}-x", f"{A}-y", f"{A}-z"], {})),
     ],
@@ -237,6 +238,41 @@ def test_a_clique_reports_that_it_cannot_create_pods_by_the_code_of_an_error(
     assert cannot_create_pods(clique(A, 1, error=error)) is expected
 
 
+LOST = gang(a=["old-1", "old-2"], b=["old-3"])
+
+
+@pytest.mark.parametrize(
+    ("found", "missing"),
+    [
+        ({A: FULL_PODS[A]}, {B: 1}),
+        ({A: FULL_PODS[A], B: pods(B, "x", terminating=True)}, {B: 1}),
+        ({A: FULL_PODS[A], B: pods(B, "x", state="failed")}, {B: 1}),
+        ({A: pods(A, "x", "y"), B: pods(B, "x")}, {A: 1}),
+    ],
+)
+def test_a_gang_that_lost_all_its_pods_names_no_new_ones_before_all_exist(
+    found: dict[str, list[Pod]], missing: dict[str, int]
+) -> None:
+    assert plan(LOST, FULL_CLIQUES, found) == ([["old-1", "old-2"], ["old-3"]], missing)
+    assert plan(LOST) == ([[f"{A}-x", f"{A}-y", f"{A}-z"], [f"{B}-x"]], {})
+
+
+def test_a_pod_that_is_terminating_is_lost() -> None:
+    before, gone = gang(a=["old-1"], b=[f"{B}-old"]), pods(B, "old", terminating=True)
+    found = {A: FULL_PODS[A], B: gone}
+    assert plan(before, FULL_CLIQUES, found) == ([["old-1"], [f"{B}-old"]], {B: 1})
+
+
+def test_a_gang_that_lost_all_its_pods_does_not_wait_for_a_removed_group() -> None:
+    found = {A: FULL_PODS[A]}
+    assert plan(LOST, {A: clique(A, 3)}, found) == ([[f"{A}-x", f"{A}-y", f"{A}-z"], []], {B: 1})
+
+
+def test_a_group_that_names_no_pods_yet_waits_for_a_gang_that_lost_all_its_pods() -> None:
+    found = {A: pods(A, "x"), B: pods(B, "x")}
+    assert plan(gang(a=["old-1"]), FULL_CLIQUES, found) == ([["old-1"], []], {A: 2})
+
+
 SITUATIONS = st.fixed_dictionaries(
     {
         name: st.tuples(
@@ -267,7 +303,8 @@ def test_a_group_names_exactly_its_present_pods_or_what_it_named_or_nothing(
         if group.name in done.missing:
             assert result in ([], group.pod_references)
         else:
-            assert sorted(r.name for r in result) in (sorted(str(n) for n in present), [])
+            waits = result == group.pod_references and not done.complete
+            assert waits or sorted(r.name for r in result) in (sorted(str(n) for n in present), [])
             assert len(present) >= wanted
     if not initialized and not done.complete:
         assert done.pod_references == [[], []]
