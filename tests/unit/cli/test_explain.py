@@ -20,7 +20,7 @@ from rich.console import Console
 from grove.api.reasons import RunReason
 from grove.api.serialization.crds import all_crds
 from grove.cli.explain.terminal import MAX_CLIQUE_ROWS, picture
-from grove.plan.explain import CliqueCounts, Explanation, Finding, Said
+from grove.plan.explain import CliqueCounts, Explanation, Finding, Quote
 from grove.runtime.client.transport import Request
 from tests.unit.api.sets import pcs_json
 
@@ -68,7 +68,11 @@ def drawn(found: Explanation, width: int = 80, *, terminal: bool = False) -> str
 
 
 UNSCHEDULABLE = Finding(
-    RunReason.UNSCHEDULABLE, "PodGang/train-0", "train-0-worker-a has no node", (Said("sched", "no room"),), 8
+    RunReason.UNSCHEDULABLE,
+    "PodGang/train-0",
+    "train-0-worker-a has no node",
+    (Quote("sched", "no room"),),
+    8,
 )
 
 

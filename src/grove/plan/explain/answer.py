@@ -1,7 +1,9 @@
-"""From what was seen to one answer.
+"""From what was observed to one answer.
 
-One starts with the parts that are asked about: a set has gangs, a gang has cliques, a clique has pods. A part that
-waits for another leads to it, and so on, until somebody is found who waits for nobody: that is the cause.
+The search starts with the parts of the target: a set has gangs, a gang has cliques, a clique has pods. A part that
+waits for another one leads to that, and so on. A part that waits for no other is the cause.
+
+The answer is the finding with the greatest weight; among equals, the one at the earliest step.
 """
 
 from collections import defaultdict
@@ -17,8 +19,8 @@ from grove.api.reasons import RunReason, Weight
 from grove.api.validation.podspec import scheduler_name
 from grove.plan.explain import parts
 from grove.plan.explain.findings import CliqueCounts, Explanation, Finding, counted, merged, worst
-from grove.plan.explain.observed import Expected, Observed, Target
-from grove.plan.explain.pods import dead_pods, gathered
+from grove.plan.explain.observed import ExpectedClique, Observed, Target
+from grove.plan.explain.pods import dead_pod_troubles, pod_findings
 from grove.plan.pod_state import (
     is_dead,
     is_finished,
@@ -67,89 +69,89 @@ def top_reason(seen: Observed) -> Finding:
 
 
 def set_reason(pcs: PodCliqueSet, of_replicas: Iterable[Finding]) -> Finding:
-    """What `top_reason` says of a set, put together from what it says of each of its replicas."""
+    """`top_reason` of a set, from `top_reason` of each replica: that one needs only the objects of the replica."""
     target = Target("PodCliqueSet", pcs.metadata.name or "")
-    own = parts.of_set(Observed(target, pcs))
-    if any(f.reason in _ALL_IS_SAID for f in own):
+    own = parts.set_findings(Observed(target, pcs))
+    if any(f.reason in _EXPLAINS_EVERYTHING for f in own):
         return worst(own)
-    nothing = Finding(RunReason.SCALED_TO_ZERO, str(target), "nothing is asked for")
+    nothing = Finding(RunReason.SCALED_TO_ZERO, str(target), "no pods are requested")
     return worst([*own, *(list(of_replicas) or [nothing])])
 
 
-def _findings(seen: Observed) -> tuple[list[Finding], list[Expected]]:
-    """Those to be told first in front, at least one; and the cliques that were asked about."""
+def _findings(seen: Observed) -> tuple[list[Finding], list[ExpectedClique]]:
+    """The findings, the most important first and at least one; and the cliques that belong to the target."""
     search = _Search(seen)
     scope = search.begin()
     about_gangs = [f for gang, of_gang in search.by_gang.items() for f in merged(of_gang, f"PodGang/{gang}")]
     found = sorted(dict.fromkeys([*search.found, *about_gangs]), key=lambda f: f.rank)
     if not any(f.reason.weight > Weight.FINE for f in found):
-        found.insert(0, _fine(seen, scope))
+        found.insert(0, _all_is_well(seen, scope))
     return found, scope
 
 
 class _Search:
-    """Looks at each part once, and then at what that waits for. Findings about cliques are kept by gang."""
+    """Visits each part once, and then the parts that it waits for. Findings about cliques are kept by gang."""
 
     def __init__(self, seen: Observed) -> None:
         self.found: list[Finding] = []
         self.by_gang: dict[str, list[Finding]] = defaultdict(list)
         self._seen = seen
-        self._looked_at: set[str] = set()
+        self._visited: set[str] = set()
 
-    def begin(self) -> list[Expected]:
-        """Looks at the target, and returns its cliques."""
+    def begin(self) -> list[ExpectedClique]:
+        """Visits the target, and returns its cliques."""
         seen, target = self._seen, self._seen.target
         match target.kind:
             case "PodCliqueSet":
                 scope = list(seen.expected.values())
                 if seen.replica is not None:
-                    self._looked_at.add("set")
-                if not self._look_at_set():
-                    self.found += parts.of_groups(seen, seen.group_of)
-                    self._look_at_gangs(seen.expected_gangs)
-                    self._look_at(scope)
+                    self._visited.add("set")
+                if not self._visit_set():
+                    self.found += parts.group_findings(seen, seen.group_of)
+                    self._visit_gangs(seen.expected_gangs)
+                    self._visit_cliques(scope)
             case "PodGang":
                 scope = _members(seen, labels.POD_GANG, target.name)
-                self._look_at_gangs([target.name])
-                self._look_at(scope)
+                self._visit_gangs([target.name])
+                self._visit_cliques(scope)
             case "PodCliqueScalingGroup":
                 scope = _members(seen, labels.SCALING_GROUP, target.name)
-                self.found += parts.of_groups(seen, [target.name])
-                self._look_at_gangs(e.gang for e in scope)
-                self._look_at(scope)
+                self.found += parts.group_findings(seen, [target.name])
+                self._visit_gangs(e.gang for e in scope)
+                self._visit_cliques(scope)
             case "PodClique":
                 scope = _members(seen, "", target.name)
-                self._look_at(scope)
+                self._visit_cliques(scope)
             case "Pod":
-                scope = self._look_at_pod(target.name)
+                scope = self._visit_pod(target.name)
         return scope
 
-    def _look_at_set(self) -> bool:
-        """Whether the set as such says it all."""
-        if "set" in self._looked_at:
+    def _visit_set(self) -> bool:
+        """Whether the findings about the set itself explain everything."""
+        if "set" in self._visited:
             return False
-        self._looked_at.add("set")
-        found = parts.of_set(self._seen)
+        self._visited.add("set")
+        found = parts.set_findings(self._seen)
         self.found += found
-        return any(f.reason in _ALL_IS_SAID for f in found)
+        return any(f.reason in _EXPLAINS_EVERYTHING for f in found)
 
-    def _look_at_gangs(self, gangs: Iterable[str]) -> None:
+    def _visit_gangs(self, gangs: Iterable[str]) -> None:
         for name in gangs:
-            if name and f"gang {name}" not in self._looked_at:
-                self._looked_at.add(f"gang {name}")
-                self._take(parts.of_gang(self._seen, name), None)
+            if name and f"gang {name}" not in self._visited:
+                self._visited.add(f"gang {name}")
+                self._add(parts.gang_findings(self._seen, name), None)
 
-    def _look_at(self, cliques: Iterable[Expected], only: str = "") -> None:
+    def _visit_cliques(self, cliques: Iterable[ExpectedClique], only: str = "") -> None:
         for expected in cliques:
-            if expected.name in self._looked_at:
+            if expected.name in self._visited:
                 continue
-            self._looked_at.add(expected.name)
-            found = parts.of_clique(self._seen, expected, only)
+            self._visited.add(expected.name)
+            found = parts.clique_findings(self._seen, expected, only)
             if found:
-                self._look_at_gangs([expected.gang])
-            self._take(found, expected)
+                self._visit_gangs([expected.gang])
+            self._add(found, expected)
 
-    def _look_at_pod(self, name: str) -> list[Expected]:
+    def _visit_pod(self, name: str) -> list[ExpectedClique]:
         pod = next((p for p in self._seen.pods if p.metadata.name == name), None)
         if pod is None:
             return []
@@ -157,42 +159,43 @@ class _Search:
         if is_terminating(pod):
             self.found.append(parts.terminating(f"Pod/{name}", [pod], ()))
         elif is_dead(pod):
-            self.found += gathered(dead_pods([pod]), f"Pod/{name}")
+            self.found += pod_findings(dead_pod_troubles([pod]), f"Pod/{name}")
         else:
-            self._look_at(scope, only=name)
+            self._visit_cliques(scope, only=name)
         return scope
 
-    def _take(self, found: list[Finding], expected: Expected | None) -> None:
+    def _add(self, found: list[Finding], expected: ExpectedClique | None) -> None:
         if expected is None:
             self.found += found
         else:
             self.by_gang[expected.gang] += found
         for finding in found:
             if finding.reason is RunReason.WAITING_FOR_PARTS:
-                self._look_at_set()
-                self.found += parts.of_groups(self._seen, self._seen.group_of)
+                self._visit_set()
+                self.found += parts.group_findings(self._seen, self._seen.group_of)
             elif expected is not None:
-                self._look_at(self._waited_for(finding.reason, expected))
+                self._visit_cliques(self._waited_for(finding.reason, expected))
 
-    def _waited_for(self, reason: RunReason, expected: Expected) -> Iterator[Expected]:
+    def _waited_for(self, reason: RunReason, expected: ExpectedClique) -> Iterator[ExpectedClique]:
         seen = self._seen
         if reason in (RunReason.WAITING_FOR_INITIALIZATION, RunReason.WAITING_FOR_MINIMUM):
             yield from _members(seen, labels.POD_GANG, expected.gang)
         elif expected.clique is not None and reason is RunReason.WAITING_FOR_BASE_GANG:
             base = expected.clique.metadata.labels.get(labels.BASE_POD_GANG, "")
-            self._look_at_gangs([base])
+            self._visit_gangs([base])
             yield from _members(seen, labels.POD_GANG, base)
         elif expected.clique is not None and reason is RunReason.WAITING_FOR_START_ORDER:
             for parent in expected.clique.spec.starts_after:
                 yield from _members(seen, "", parent)
 
 
-# Of a set with one of these, nothing else is worth saying.
-_ALL_IS_SAID = (RunReason.TERMINATING, RunReason.INVALID_SET)
+# A set with one of these needs no other finding.
+_EXPLAINS_EVERYTHING = (RunReason.TERMINATING, RunReason.INVALID_SET)
 
 
-def _members(seen: Observed, label: str, name: str) -> list[Expected]:
-    """The cliques with this label, or of this name; of those that go away only if there are no others."""
+def _members(seen: Observed, label: str, name: str) -> list[ExpectedClique]:
+    """The cliques with this label, or with this name if `label` is empty. Cliques that are being deleted only if there
+    are no others."""
 
     def belongs(clique: PodClique | None) -> bool:
         return clique is not None and clique.metadata.labels.get(label) == name
@@ -204,26 +207,26 @@ def _members(seen: Observed, label: str, name: str) -> list[Expected]:
     else:
         found = [e for e in seen.expected.values() if belongs(e.clique)]
     return found or [
-        Expected(n, c.metadata.labels.get(labels.POD_GANG, ""), c.spec.replicas, min_available(c), c)
+        ExpectedClique(n, c.metadata.labels.get(labels.POD_GANG, ""), c.spec.replicas, min_available(c), c)
         for n, c in seen.clique_of.items()
         if (belongs(c) if label else n == name)
     ]
 
 
-def _fine(seen: Observed, scope: Sequence[Expected]) -> Finding:
+def _all_is_well(seen: Observed, scope: Sequence[ExpectedClique]) -> Finding:
     about = str(seen.target)
     pods = [p for e in scope for p in seen.pods_of.get(e.name, ()) if is_present(p)]
     if seen.target.kind == "Pod":
         pods = [p for p in pods if p.metadata.name == seen.target.name]
     if not any(e.wanted for e in scope):
-        return Finding(RunReason.SCALED_TO_ZERO, about, "nothing is asked for")
+        return Finding(RunReason.SCALED_TO_ZERO, about, "no pods are requested")
     if pods and all(map(is_finished, pods)):
         return Finding(RunReason.FINISHED, about, f"{counted(len(pods))} finished")
     return Finding(RunReason.RUNNING, about, f"{counted(len(pods))} ready")
 
 
 def _state(
-    reason: RunReason, scope: Sequence[Expected], counts: Sequence[CliqueCounts]
+    reason: RunReason, scope: Sequence[ExpectedClique], counts: Sequence[CliqueCounts]
 ) -> Literal["Running", "Degraded", "NotRunning"]:
     if reason.fine:
         return "Running"
@@ -236,11 +239,11 @@ def _state(
     return "Degraded" if needed and all(c.ready >= c.minimum for c in needed) else "NotRunning"
 
 
-def _counts(seen: Observed, expected: Expected) -> CliqueCounts:
+def _counts(seen: Observed, expected: ExpectedClique) -> CliqueCounts:
     present = [p for p in seen.pods_of.get(expected.name, ()) if is_present(p)]
-    own = parts.of_clique(seen, expected)
+    own = parts.clique_findings(seen, expected)
     if own and expected.gang:
-        own = own + parts.of_gang(seen, expected.gang)
+        own = own + parts.gang_findings(seen, expected.gang)
     blocking = [f for f in own if f.reason.weight > Weight.FINE]
     fine = RunReason.RUNNING if expected.wanted else RunReason.SCALED_TO_ZERO
     return CliqueCounts(
@@ -262,7 +265,7 @@ def _dialect(gang: PodGang) -> str:
 
 
 def _chosen_by(seen: Observed) -> str:
-    """What decided about the backend; see `grove.schedulers.registry`."""
+    """What selected the backend; see `grove.schedulers.registry`."""
     if seen.pcs is None:
         return ""
     if seen.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND):

@@ -1,4 +1,4 @@
-"""What an answer consists of. Structs, so that an answer is also its JSON."""
+"""The parts of an answer. They are structs: `grove explain -o json` prints them as they are."""
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -7,38 +7,38 @@ import msgspec
 
 from grove.api.reasons import Actor, RunReason, Step
 
-# How much of what others said is repeated.
-QUOTES = 3
-QUOTED = 600
+# How much an answer repeats of the messages of other programs.
+MAX_QUOTES = 3
+MAX_QUOTED_CHARACTERS = 600
 
 
-class Said(msgspec.Struct, frozen=True):
-    """The words of another program, as they are."""
+class Quote(msgspec.Struct, frozen=True):
+    """A message of another program, word for word."""
 
     by: str
     text: str
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """`about` is the object, as kind/name; `message` is about this very case.
+    """`about` is the object, as kind/name. `message` describes this case, where `reason` describes all of its kind.
 
-    Where it is about `pods`, so many, the message is about one of them.
+    `pods` is the number of pods that the finding is about, if it is about pods; the message then describes one of them.
     """
 
     reason: RunReason
     about: str
     message: str
-    said: tuple[Said, ...] = ()
+    said: tuple[Quote, ...] = ()
     pods: int = 0
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """Sorts the one that is told first to the front."""
+        """The sort key: the most important finding has the lowest rank."""
         return _RANKS[self.reason]
 
 
 class CliqueCounts(msgspec.Struct, frozen=True, rename="camel"):
-    """Of one PodClique. One that does not exist yet has none but what is wanted of it."""
+    """The pods of one PodClique. For one that does not exist yet, only `wanted` and `minimum` are above 0."""
 
     name: str
     gang: str
@@ -52,9 +52,9 @@ class CliqueCounts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """`reason` and the fields below it, up to `remedy`, are those of the first of the `findings`.
+    """`reason` and the fields below it, up to `remedy`, describe the first of the `findings`.
 
-    `state` is Degraded when all that is needed at least runs, and more is asked for.
+    `state` is Degraded if every clique that the base gangs need has its minimum ready, but not everything is.
     """
 
     kind: str
@@ -69,12 +69,12 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     step: Step
     next: Actor
     remedy: str
-    said: tuple[Said, ...]
+    said: tuple[Quote, ...]
     backend: str
     scheduler: str
     chosen_by: str
     dialect: str
-    """Of the scheduler's API, which its gangs are written in; of several, all. Empty where there is only one."""
+    """The dialects of the scheduler's API in which the gangs are written. Empty if the scheduler has only one."""
     findings: tuple[Finding, ...]
     cliques: tuple[CliqueCounts, ...]
 
@@ -84,12 +84,12 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def worst(findings: Iterable[Finding]) -> Finding:
-    """The one to be told first. There must be one; the first wins among equals."""
+    """The most important finding; the first one among equals. There must be at least one."""
     return min(findings, key=lambda f: f.rank)
 
 
 def in_words(finding: Finding) -> str:
-    """All that a finding says, in one sentence."""
+    """A finding in one sentence."""
     if finding.reason.fine:
         return finding.reason.meaning
     example = f"{finding.pods} pods, e.g. " if finding.pods > 1 else ""
@@ -98,7 +98,7 @@ def in_words(finding: Finding) -> str:
 
 
 def merged(findings: Sequence[Finding], about: str) -> list[Finding]:
-    """Findings about parts of one object, as findings about that object, where they say the same of all."""
+    """Findings about parts of one object. Those that say the same of several parts become one about the object."""
     found: list[Finding] = []
     for reason in dict.fromkeys(f.reason for f in findings):
         same = [f for f in findings if f.reason is reason]
@@ -109,10 +109,12 @@ def merged(findings: Sequence[Finding], about: str) -> list[Finding]:
     return found
 
 
-def quotes(found: Iterable[Said]) -> tuple[Said, ...]:
-    """Each once, and not too many."""
-    kept = list(dict.fromkeys(Said(s.by, s.text.strip()[:QUOTED]) for s in found if s.text.strip()))
-    return tuple(kept[:QUOTES])
+def quotes(found: Iterable[Quote]) -> tuple[Quote, ...]:
+    """Without duplicates and empty ones, shortened, and at most `MAX_QUOTES`."""
+    kept = list(
+        dict.fromkeys(Quote(s.by, s.text.strip()[:MAX_QUOTED_CHARACTERS]) for s in found if s.text.strip())
+    )
+    return tuple(kept[:MAX_QUOTES])
 
 
 def counted(pods: int) -> str:

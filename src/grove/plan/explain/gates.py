@@ -1,4 +1,4 @@
-"""Why the pods of a clique stay behind their gates. The rule that opens them is in `grove.plan.gangs.gates`."""
+"""Why pods of a clique are still behind their gates. `grove.plan.gangs.gates` has the rule that opens them."""
 
 from collections.abc import Sequence
 
@@ -8,34 +8,36 @@ from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang
 from grove.api.reasons import RunReason
 from grove.plan.explain.findings import Finding, counted, listed
-from grove.plan.explain.observed import Expected, Observed
+from grove.plan.explain.observed import ExpectedClique, Observed
 from grove.plan.pod_state import is_present, is_surplus
 from grove.plan.status.conditions import gang_is
 
 
-def held_back(expected: Expected, gated: Sequence[Pod], seen: Observed) -> list[Finding]:
-    """Of pods that have a gate. Nothing, where the set or the gang has a finding that says it all."""
+def gate_findings(expected: ExpectedClique, gated: Sequence[Pod], seen: Observed) -> list[Finding]:
+    """`gated` are the pods of the clique that have a gate. Empty if a finding about the set or the gang explains it."""
     about = f"PodClique/{expected.name}"
     gang = seen.gang_of.get(expected.gang)
     if not gated or gang is None:
         return []
-    strangers = _made_for_others(gated, gang)
-    if strangers:
-        return [Finding(RunReason.WRONG_SCHEDULER, about, _wrong(strangers, gang))]
+    for_others = _made_for_others(gated, gang)
+    if for_others:
+        return [Finding(RunReason.WRONG_SCHEDULER, about, _wrong(for_others, gang))]
     own = seen.gates.get(gang.metadata.labels.get(labels.SCHEDULER_BACKEND, ""))
     ours = [p for p in gated if own is None or any(g.name == own for g in p.spec.scheduling_gates)]
     others = [g.name for p in gated for g in p.spec.scheduling_gates if own is not None and g.name != own]
-    found = _held_by_us(expected, ours, gang, seen) if ours else []
+    found = _behind_our_gate(expected, ours, gang, seen) if ours else []
     if others:
         message = f"{counted(len(gated))} behind the gate {listed(list(dict.fromkeys(others)))}"
         found.append(Finding(RunReason.HELD_BY_OTHER_GATE, about, message))
     return found
 
 
-def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Observed) -> list[Finding]:
+def _behind_our_gate(
+    expected: ExpectedClique, pods: Sequence[Pod], gang: PodGang, seen: Observed
+) -> list[Finding]:
     about, name = f"PodClique/{expected.name}", gang.metadata.name
     if not gang_is(gang, ConditionType.INITIALIZED):
-        message = _lacking(gang, seen) or "all pods exist, and the gang does not name them yet"
+        message = _lacking(gang, seen) or "all pods exist, but the gang does not name them yet"
         return [Finding(RunReason.WAITING_FOR_INITIALIZATION, about, message)]
     group = next((g for g in gang.spec.pod_groups if g.name == expected.name), None)
     named = {r.name for r in group.pod_references} if group is not None else set()
@@ -49,13 +51,13 @@ def _held_by_us(expected: Expected, pods: Sequence[Pod], gang: PodGang, seen: Ob
         message = f"the base gang {base} is not scheduled"
         return [Finding(RunReason.WAITING_FOR_BASE_GANG, about, message)]
     if not gang_is(gang, ConditionType.SCHEDULED) and all(is_surplus(p, expected.minimum) for p in pods):
-        message = f"{counted(len(pods))}, until PodGang {name} has its minimum on nodes"
+        message = f"{counted(len(pods))} until PodGang {name} has its minimum of pods on nodes"
         return [Finding(RunReason.WAITING_FOR_MINIMUM, about, message)]
     return [Finding(RunReason.WAITING_FOR_GATES, about, counted(len(pods)))]
 
 
 def _lacking(gang: PodGang, seen: Observed) -> str:
-    """Empty if no pod is."""
+    """Which pods the gang lacks; empty if none."""
     lacking: list[str] = []
     for group in gang.spec.pod_groups:
         clique = seen.clique_of.get(group.name)
@@ -66,7 +68,7 @@ def _lacking(gang: PodGang, seen: Observed) -> str:
         elif 0 < wanted < group.min_replicas:
             few = f"it is scaled to {wanted}, below its minimum"
             lacking.append(f"{group.min_replicas - wanted} of {group.name} ({few} of {group.min_replicas})")
-    return f"pods are still lacking: {listed(lacking)}" if lacking else ""
+    return f"pods are still missing: {listed(lacking)}" if lacking else ""
 
 
 def _made_for_others(pods: Sequence[Pod], gang: PodGang) -> list[Pod]:
@@ -77,4 +79,4 @@ def _made_for_others(pods: Sequence[Pod], gang: PodGang) -> list[Pod]:
 def _wrong(pods: Sequence[Pod], gang: PodGang) -> str:
     wanted = gang.metadata.labels.get(labels.SCHEDULER_NAME)
     names = listed([p.metadata.name or "" for p in pods])
-    return f"{names} is for {pods[0].spec.scheduler_name}, and PodGang {gang.metadata.name} is for {wanted}"
+    return f"{names} is for {pods[0].spec.scheduler_name}, but PodGang {gang.metadata.name} is for {wanted}"

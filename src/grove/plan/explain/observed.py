@@ -1,10 +1,10 @@
-"""What is seen of a set and its parts, and how to find one's way in it."""
+"""The objects and events that were observed of a set, with indexes, and the cliques that should exist."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from grove.api import labels, names
 from grove.api.conditions import ConditionType
@@ -14,14 +14,15 @@ from grove.api.podclique import PodClique
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import PodGang
 from grove.api.scalinggroup import PodCliqueScalingGroup
-from grove.plan.explain.findings import Said
+from grove.plan.explain.findings import Quote
 from grove.plan.status.conditions import is_true
 
 Kind = Literal["PodCliqueSet", "PodGang", "PodCliqueScalingGroup", "PodClique", "Pod"]
 
 
-class Target(NamedTuple):
-    """What is asked about."""
+@dataclass(frozen=True)
+class Target:
+    """The object that the question is about."""
 
     kind: Kind
     name: str
@@ -30,8 +31,9 @@ class Target(NamedTuple):
         return f"{self.kind}/{self.name}"
 
 
-class Expected(NamedTuple):
-    """A PodClique that the set asks for; `clique` is None while it does not exist."""
+@dataclass(frozen=True)
+class ExpectedClique:
+    """A PodClique that should exist; `clique` is None while it does not."""
 
     name: str
     gang: str
@@ -42,10 +44,10 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True)
 class Observed:
-    """`pcs` is None when the set is gone. `events` are the warnings of the namespace, in any order.
+    """`pcs` is None if the set does not exist. `events` are the warnings of the namespace, in any order.
 
-    `gates` are the gates of the backends by name; a backend that is not among them counts every gate as its own.
-    With `replica`, a set is looked at in that replica alone, and only the objects of that one need be there.
+    `gates` has the gate of each backend, by the backend's name; every gate counts as that of a backend that is missing
+    here. With `replica`, the question is about that replica of the set, and only its objects are needed.
     """
 
     target: Target
@@ -72,15 +74,15 @@ class Observed:
 
     @cached_property
     def pods_of(self) -> dict[str, list[Pod]]:
-        """By clique, in order of their names."""
+        """By clique, sorted by name."""
         found: dict[str, list[Pod]] = defaultdict(list)
         for pod in sorted(self.pods, key=lambda p: p.metadata.name or ""):
             found[pod.metadata.labels.get(labels.POD_CLIQUE, "")].append(pod)
         return found
 
     @cached_property
-    def expected(self) -> dict[str, Expected]:
-        """Every clique that should be there, and every other one that is and does not go away."""
+    def expected(self) -> dict[str, ExpectedClique]:
+        """By name: every clique that the set describes, and every other one that exists and is not being deleted."""
         wanted = {e.name: e for e in self._wanted()}
         for name, clique in self.clique_of.items():
             if name not in wanted and clique.metadata.deletion_timestamp is None:
@@ -92,24 +94,24 @@ class Observed:
     def expected_gangs(self) -> list[str]:
         return list(dict.fromkeys(e.gang for e in self.expected.values() if e.gang))
 
-    def said_about(self, kind: str, name: str, *reasons: str) -> list[Said]:
-        """Warnings about an object, newest first; of these reasons only, if any are given."""
+    def warnings_about(self, kind: str, name: str, *reasons: str) -> list[Quote]:
+        """Warnings about an object, newest first; only those with one of `reasons`, if any are given."""
         found = [e for e in self._events_of.get((kind, name), ()) if not reasons or e.reason in reasons]
-        return [Said(e.reporter, e.note or "") for e in found]
+        return [Quote(e.reporter, e.note or "") for e in found]
 
-    def said_about_gang(self, gang: str) -> list[Said]:
+    def scheduler_warnings_about(self, gang: str) -> list[Quote]:
         """Warnings about the scheduler's own objects for a gang, newest first."""
-        return self._said_of_gangs.get(gang, [])
+        return self._scheduler_warnings.get(gang, [])
 
     @cached_property
-    def _said_of_gangs(self) -> dict[str, list[Said]]:
-        """The scheduler's objects have the name or the uid of their gang in their own name."""
-        found: dict[str, list[Said]] = defaultdict(list)
+    def _scheduler_warnings(self) -> dict[str, list[Quote]]:
+        """The names of a scheduler's objects contain the name or the uid of their gang."""
+        found: dict[str, list[Quote]] = defaultdict(list)
         for (kind, name), events in self._events_of.items():
-            if kind not in _NOT_THE_SCHEDULERS:
+            if kind not in _NOT_OF_A_SCHEDULER:
                 fitting = [g for g, gang in self.gang_of.items() if _is_named_after(name, g, gang)]
                 if fitting:
-                    found[max(fitting, key=len)] += [Said(e.reporter, e.note or "") for e in events]
+                    found[max(fitting, key=len)] += [Quote(e.reporter, e.note or "") for e in events]
         return found
 
     @cached_property
@@ -120,14 +122,14 @@ class Observed:
                 found[event.regarding.kind, event.regarding.name].append(event)
         return found
 
-    def _wanted(self) -> list[Expected]:
-        """As the names in `grove.api.names` say; a scaling group that exists says itself how many copies there are."""
+    def _wanted(self) -> list[ExpectedClique]:
+        """The cliques that the set describes. A scaling group that exists knows its current number of copies."""
         if self.pcs is None or is_invalid(self.pcs):
             return []
         pcs, template = self.pcs.metadata.name or "", self.pcs.spec.template
         grouped = {c for g in template.pod_clique_scaling_groups for c in g.clique_names}
         specs = {c.name: c.spec for c in template.cliques}
-        found: list[Expected] = []
+        found: list[ExpectedClique] = []
         for i in range(self.pcs.spec.replicas) if self.replica is None else (self.replica,):
             for clique in template.cliques:
                 if clique.name not in grouped:
@@ -148,17 +150,17 @@ class Observed:
 
 
 def is_invalid(pcs: PodCliqueSet) -> bool:
-    """Then its numbers and names mean nothing."""
+    """If so, its numbers and names cannot be trusted."""
     return pcs.status is not None and is_true(pcs.status.conditions, ConditionType.INVALID)
 
 
 def _expected(
     name: str, gang: str, clique: PodClique | None, replicas: int, min_available: int | None
-) -> Expected:
-    """What the object says counts, once there is one: it may have been scaled."""
+) -> ExpectedClique:
+    """The sizes of an existing PodClique win over those of the template: it may have been scaled."""
     if clique is not None:
         replicas, min_available = clique.spec.replicas, clique.spec.min_available
-    return Expected(name, gang, replicas, replicas if min_available is None else min_available, clique)
+    return ExpectedClique(name, gang, replicas, replicas if min_available is None else min_available, clique)
 
 
 def _is_named_after(name: str, gang_name: str, gang: PodGang) -> bool:
@@ -166,7 +168,7 @@ def _is_named_after(name: str, gang_name: str, gang: PodGang) -> bool:
     return name == gang_name or name.startswith(f"{gang_name}-") or bool(uid and uid in name)
 
 
-_NOT_THE_SCHEDULERS = (
+_NOT_OF_A_SCHEDULER = (
     "Pod",
     "PodCliqueSet",
     "PodClique",

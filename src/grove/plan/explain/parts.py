@@ -1,4 +1,4 @@
-"""What is the matter with a set, a scaling group, a gang or a clique as such, before one looks at single pods."""
+"""What is wrong with a set, a scaling group, a gang or a clique."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -9,15 +9,15 @@ from grove.api.meta import LastError
 from grove.api.pod_view import Pod
 from grove.api.podgang import PodGang
 from grove.api.reasons import RunReason
-from grove.plan.explain.findings import Finding, Said, counted, listed, quotes
-from grove.plan.explain.gates import held_back
-from grove.plan.explain.observed import Expected, Observed, is_invalid
-from grove.plan.explain.pods import dead_pods, gathered, trouble
+from grove.plan.explain.findings import Finding, Quote, counted, listed, quotes
+from grove.plan.explain.gates import gate_findings
+from grove.plan.explain.observed import ExpectedClique, Observed, is_invalid
+from grove.plan.explain.pods import dead_pod_troubles, pod_findings, pod_trouble
 from grove.plan.gangs.completion import POD_NOT_CREATED
 from grove.plan.pod_state import is_dead, is_present
 from grove.plan.status.conditions import find, gang_conditions
 
-# What the reasons of BackendSynced mean while it does not hold; any other is a failure.
+# What the reasons of BackendSynced mean while it is not True; any other reason means that the backend failed.
 _BACKEND = {
     Reason.SCHEDULER_NOT_INSTALLED: RunReason.SCHEDULER_NOT_INSTALLED,
     Reason.REFUSED_BY_BACKEND: RunReason.REFUSED_BY_BACKEND,
@@ -26,7 +26,7 @@ _BACKEND = {
     Reason.OLD_OBJECT_GOING: RunReason.WAITING_FOR_BACKEND,
 }
 
-# Codes of a clique's lastErrors, and whose words come with them.
+# The codes in a clique's lastErrors, and who wrote their descriptions.
 CLIQUE_ERRORS = {
     "ERR_SYNC_PCLQ_RESOURCE_CLAIM": (RunReason.PARTS_REFUSED_BY_SERVER, "API server"),
     "ERR_BUILD_POD_RESOURCE": (RunReason.REFUSED_BY_BACKEND, "backend"),
@@ -39,7 +39,7 @@ CLIQUE_ERRORS = {
 }
 
 
-def of_set(seen: Observed) -> list[Finding]:
+def set_findings(seen: Observed) -> list[Finding]:
     pcs = seen.pcs
     if pcs is None:
         return []
@@ -54,7 +54,11 @@ def of_set(seen: Observed) -> list[Finding]:
     found = _errors(about, status.last_errors if status is not None else [])
     generation = (status.observed_generation or 0) if status is not None else 0
     if generation < (pcs.metadata.generation or 0) and not found:
-        message = "the operator has never written a status" if not generation else "its spec changed just now"
+        message = (
+            "the operator has never written a status"
+            if not generation
+            else "the operator has not processed its latest change yet"
+        )
         found.append(Finding(RunReason.NOT_SEEN_YET, about, message))
     several = find(said, ConditionType.SEVERAL_BACKENDS_MATCH)
     if several is not None:
@@ -65,7 +69,7 @@ def of_set(seen: Observed) -> list[Finding]:
     return found
 
 
-def of_groups(seen: Observed, groups: Iterable[str]) -> list[Finding]:
+def group_findings(seen: Observed, groups: Iterable[str]) -> list[Finding]:
     found: list[Finding] = []
     for name in groups:
         group = seen.group_of.get(name)
@@ -74,22 +78,22 @@ def of_groups(seen: Observed, groups: Iterable[str]) -> list[Finding]:
     return found
 
 
-def of_gang(seen: Observed, name: str) -> list[Finding]:
-    """`name` is that of a gang that should be there."""
+def gang_findings(seen: Observed, name: str) -> list[Finding]:
+    """`name` is the name of a gang that should exist."""
     about = f"PodGang/{name}"
     gang = seen.gang_of.get(name)
     if gang is None:
-        return [Finding(RunReason.WAITING_FOR_PARTS, about, f"there is no PodGang {name}")]
+        return [Finding(RunReason.WAITING_FOR_PARTS, about, f"PodGang {name} does not exist")]
     if gang.metadata.deletion_timestamp is not None:
         return [Finding(RunReason.WAITING_FOR_PARTS, about, f"PodGang {name} is being deleted")]
     return _backend(about, gang)
 
 
-def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Finding]:
-    """With `only`, as far as it concerns the pod of that name."""
+def clique_findings(seen: Observed, expected: ExpectedClique, only: str = "") -> list[Finding]:
+    """With `only`, the name of a pod: findings about that pod alone."""
     about, clique = f"PodClique/{expected.name}", expected.clique
     if clique is None:
-        message = f"there is no PodClique {expected.name}"
+        message = f"PodClique {expected.name} does not exist"
         return [Finding(RunReason.WAITING_FOR_PARTS, about, message)]
     pods = [p for p in seen.pods_of.get(expected.name, ()) if not only or p.metadata.name == only]
     if clique.metadata.deletion_timestamp is not None:
@@ -102,9 +106,9 @@ def of_clique(seen: Observed, expected: Expected, only: str = "") -> list[Findin
         found += _pod_errors(about, errors, f"{len(present)} of {expected.wanted} pods exist")
     if not only:
         found += _missing(about, expected, pods, len(present), refused=bool(found))
-    found += held_back(expected, gated, seen)
-    troubles = [t for p in present if not p.spec.scheduling_gates and (t := trouble(p, seen)) is not None]
-    return found + gathered(troubles, f"Pod/{only}" if only else about)
+    found += gate_findings(expected, gated, seen)
+    troubles = [t for p in present if not p.spec.scheduling_gates and (t := pod_trouble(p, seen)) is not None]
+    return found + pod_findings(troubles, f"Pod/{only}" if only else about)
 
 
 def terminating(
@@ -113,19 +117,19 @@ def terminating(
     finalizers: Sequence[str],
     of_it: Sequence[PodClique | PodCliqueScalingGroup] = (),
 ) -> Finding:
-    """`of_it` are the parts of a set. Finalizers are named that are not Grove's, which go by themselves."""
+    """`of_it` are the parts of a set. The message names finalizers, except Grove's own, which Grove removes itself."""
     where = [f"{p.metadata.name} on {p.spec.node_name or 'no node'}" for p in pods]
-    message = f"with {counted(len(pods))} left" + (f": {listed(where)}" if where else "")
+    message = f"{counted(len(pods))} left" + (f": {listed(where)}" if where else "")
     holders = [("Pod", p.metadata) for p in pods] + [(part.kind, part.metadata) for part in of_it]
     held = [(kind, m.name, theirs) for kind, m in holders if (theirs := _theirs(m.finalizers))]
-    for kind, name, theirs in held[:MOST_HOLDERS]:
+    for kind, name, theirs in held[:MAX_HOLDERS]:
         message += f"; {kind} {name} is held by {listed(theirs)}"
     if theirs := _theirs(finalizers):
         message += f"; finalizers: {listed(theirs)}"
     return Finding(RunReason.TERMINATING, about, message)
 
 
-MOST_HOLDERS = 5
+MAX_HOLDERS = 5
 
 
 def _theirs(finalizers: Sequence[str]) -> list[str]:
@@ -133,14 +137,14 @@ def _theirs(finalizers: Sequence[str]) -> list[str]:
 
 
 def _missing(
-    about: str, expected: Expected, pods: Sequence[Pod], present: int, *, refused: bool
+    about: str, expected: ExpectedClique, pods: Sequence[Pod], present: int, *, refused: bool
 ) -> list[Finding]:
     missing = expected.wanted - present
     dead = [p for p in pods if is_dead(p)]
     if missing <= 0 or refused:
         return []
     if dead:
-        return gathered(dead_pods(dead), about)
+        return pod_findings(dead_pod_troubles(dead), about)
     message = f"{present} of {expected.wanted} pods exist"
     return [Finding(RunReason.WAITING_FOR_PODS, about, message)]
 
@@ -149,14 +153,14 @@ def _backend(about: str, gang: PodGang) -> list[Finding]:
     name = gang.metadata.labels.get(labels.SCHEDULER_BACKEND, "")
     synced = find(gang_conditions(gang), ConditionType.BACKEND_SYNCED)
     if synced is None:
-        message = f"the backend {name} has said nothing about it yet"
+        message = f"the backend {name} has not processed it yet"
         return [Finding(RunReason.WAITING_FOR_BACKEND, about, message)]
-    said = (Said(f"backend {name}", synced.message),)
+    said = (Quote(f"backend {name}", synced.message),)
     if synced.status != "True":
         reason = _BACKEND.get(synced.reason, RunReason.BACKEND_FAILED)
         return [Finding(reason, about, f"the backend {name} does not accept it", said)]
     if (synced.observed_generation or 0) < (gang.metadata.generation or 0):
-        message = f"the backend {name} has not followed its latest change yet"
+        message = f"the backend {name} has not processed its latest change yet"
         return [Finding(RunReason.WAITING_FOR_BACKEND, about, message)]
     if synced.reason == Reason.WEAKER_THAN_ASKED:
         return [Finding(RunReason.WEAKER_THAN_ASKED, about, synced.message)]
@@ -166,13 +170,14 @@ def _backend(about: str, gang: PodGang) -> list[Finding]:
 def _errors(about: str, errors: Sequence[LastError]) -> list[Finding]:
     if not errors:
         return []
-    said = quotes(Said("API server", e.description) for e in errors)
-    message = f"it is not complete; {', '.join(dict.fromkeys(e.code for e in errors))}"
+    said = quotes(Quote("API server", e.description) for e in errors)
+    codes = ", ".join(dict.fromkeys(e.code for e in errors))
+    message = f"parts of it could not be created, updated or deleted; {codes}"
     return [Finding(RunReason.PARTS_REFUSED_BY_SERVER, about, message, said)]
 
 
 def _pod_errors(about: str, errors: Sequence[LastError], exist: str) -> list[Finding]:
-    """One finding per reason. A code of a later version of Grove is taken to be about pods that are not made."""
+    """One finding per reason. An unknown code, of a later version of Grove, counts as a failure to create pods."""
     by_reason: dict[tuple[RunReason, str], list[LastError]] = defaultdict(list)
     for error in errors:
         by_reason[CLIQUE_ERRORS.get(error.code, CLIQUE_ERRORS[POD_NOT_CREATED])].append(error)
@@ -181,7 +186,7 @@ def _pod_errors(about: str, errors: Sequence[LastError], exist: str) -> list[Fin
             reason,
             about,
             f"{exist}; {', '.join(dict.fromkeys(e.code for e in same))}",
-            quotes(Said(who, e.description) for e in same),
+            quotes(Quote(who, e.description) for e in same),
         )
         for (reason, who), same in by_reason.items()
     ]

@@ -237,7 +237,7 @@ def test_a_backend_that_is_behind_is_waited_for() -> None:
     world.gangs[0].metadata.generation = 2
     assert top_reason(world.seen()).reason is RunReason.WAITING_FOR_BACKEND
     world.gangs[0].status = None
-    assert top_reason(world.seen()).message == "the backend default has said nothing about it yet"
+    assert top_reason(world.seen()).message == "the backend default has not processed it yet"
 
 
 def test_notes_keep_nothing_from_running() -> None:
@@ -283,7 +283,7 @@ def test_missing_parts_are_waited_for_unless_the_server_refuses_them() -> None:
     answer = explain(world.seen())
     assert (answer.reason, answer.message) == (
         RunReason.WAITING_FOR_PARTS,
-        "there is no PodClique train-0-worker",
+        "PodClique train-0-worker does not exist",
     )
     assert [(c.name, c.wanted, c.created) for c in answer.cliques] == [("train-0-worker", 2, 0)]
     assert world.pcs.status is not None
@@ -295,7 +295,7 @@ def test_missing_parts_are_waited_for_unless_the_server_refuses_them() -> None:
 def test_a_gang_that_went_is_missed() -> None:
     world = World()
     world.gangs = []
-    assert top_reason(world.seen()).message == "there is no PodGang train-0"
+    assert top_reason(world.seen()).message == "PodGang train-0 does not exist"
 
 
 def test_pods_wait_for_their_gang_to_be_complete() -> None:
@@ -307,7 +307,7 @@ def test_pods_wait_for_their_gang_to_be_complete() -> None:
     answer = explain(world.seen("PodClique", "train-0-worker"))
     assert (answer.reason, answer.about) == (RunReason.WAITING_FOR_PODS, "PodClique/train-0-g-0-helper")
     assert answer.findings[-1].reason is RunReason.WAITING_FOR_INITIALIZATION
-    assert answer.findings[-1].message == "pods are still lacking: 1 of train-0-g-0-helper"
+    assert answer.findings[-1].message == "pods are still missing: 1 of train-0-g-0-helper"
 
 
 def test_a_scaled_gang_is_explained_by_its_base_gang() -> None:
@@ -363,7 +363,7 @@ def test_pods_for_another_scheduler_than_their_gang_are_named() -> None:
     world.gangs[0].metadata.labels[labels.SCHEDULER_NAME] = "kai-scheduler"
     found = top_reason(world.seen())
     assert found.reason is RunReason.WRONG_SCHEDULER
-    assert "is for default-scheduler, and PodGang train-0 is for kai-scheduler" in found.message
+    assert "is for default-scheduler, but PodGang train-0 is for kai-scheduler" in found.message
 
 
 def test_a_scheduler_that_says_nothing_is_waited_for() -> None:
@@ -395,8 +395,8 @@ def test_events_of_a_schedulers_object_are_for_the_gang_that_it_is_named_after()
     for name in ("train-0-g-0", "pg-train-0-uid-of-train-0", "train-00", "other"):
         world.warn("PodGroup", name, "NotEnough", name)
     seen = world.seen()
-    assert [s.text for s in seen.said_about_gang("train-0-g-0")] == ["train-0-g-0"]
-    assert [s.text for s in seen.said_about_gang("train-0")] == ["pg-train-0-uid-of-train-0"]
+    assert [s.text for s in seen.scheduler_warnings_about("train-0-g-0")] == ["train-0-g-0"]
+    assert [s.text for s in seen.scheduler_warnings_about("train-0")] == ["pg-train-0-uid-of-train-0"]
 
 
 RUNS = ContainerState()
