@@ -1,11 +1,18 @@
-"""Kubernetes structural schemas: prune, default and validate JSON objects as an API server does.
+"""Judges JSON as a Kubernetes API server does: structural schemas, CEL rules, quantities, names.
 
     schema = compile(crd_version["schema"]["openAPIV3Schema"])
     obj = schema.default(schema.prune(obj))
     errors = schema.validate(obj, old)
 
-Knows no kind of its own and imports nothing of Grove. Compile once: a compiled schema serves any number of
-objects. The words of the errors are those of Kubernetes 1.36 and later.
+Knows no kind and imports nothing else of Grove. Compile a schema once and use it for any number of objects. The error
+messages are those of Kubernetes 1.36 and later.
+
+    node, structural               parses a schema; checks that an API server would accept it
+    shape                          pruning and defaulting
+    values, formats, lists         value validation
+    rules, cel_library             x-kubernetes-validations
+    correlation, errors, regex     old values of an update; field errors and paths; RE2
+    quantity, name_syntax          the grammar of quantities and of names
 """
 
 from collections.abc import Mapping
@@ -36,7 +43,7 @@ __all__ = [
     "validate",
 ]
 
-# Errors after which the rules are not run: they could only stumble over what is already reported.
+# After these errors the CEL rules are skipped, as an API server does: they assume values of the declared types.
 _BLOCKING = (
     FieldErrorReason.NOT_SUPPORTED,
     FieldErrorReason.REQUIRED,
@@ -51,7 +58,7 @@ _NOT_RUN = (
 
 
 class Schema:
-    """A compiled schema. No method changes the object it is given; results share what stays the same."""
+    """A compiled schema. No method changes its argument; results share unchanged parts with it."""
 
     def __init__(self, schema: Mapping[str, Any], *, resource: bool = True) -> None:
         self._node = parse(schema)
@@ -59,25 +66,25 @@ class Schema:
         self._rules = compile_rules(self._node, is_root=resource)
 
     def prune(self, obj: Any) -> Any:
-        """The object without fields the schema does not know."""
+        """The object without unknown fields."""
         return _prune(self._node, obj, [], is_root=self._resource)
 
     def unknown_paths(self, obj: Any) -> list[Path]:
-        """The fields `prune` would drop, in the order in which they stand."""
+        """The paths of the fields that `prune` drops, in document order."""
         found: list[Path] = []
         _prune(self._node, obj, found, is_root=self._resource)
         return found
 
     def unknown_fields(self, obj: Any) -> list[str]:
-        """The same as sorted text such as `spec.cliques[0].nmae`."""
+        """The same paths as sorted text such as `spec.cliques[0].nmae`."""
         return sorted(render_path(path) for path in self.unknown_paths(obj))
 
     def default(self, obj: Any) -> Any:
-        """The object with defaults filled in, and nulls gone where null is not allowed."""
+        """The object with defaults filled in, and without nulls where null is not allowed."""
         return fill(self._node, obj)
 
     def validate(self, obj: Any, old: Any = ABSENT) -> list[FieldError]:
-        """Every error at once. With `old`, transition rules run and unchanged parts are not judged again."""
+        """All errors at once. With `old`, transition rules apply, and unchanged parts are not validated again."""
         errors = [*check_value(self._node, obj, old), *check_lists(self._node, obj)]
         if self._rules is not None:
             if any(error.reason in _BLOCKING for error in errors):
@@ -88,9 +95,9 @@ class Schema:
 
 
 def compile(schema: Mapping[str, Any], *, resource: bool = True) -> Schema:  # noqa: A001
-    """Raises SchemaError for a schema or rule that cannot be served.
+    """Raises SchemaError for a schema or rule that is not valid or not supported.
 
-    `resource` says that the schema is of a whole resource, whose apiVersion, kind and metadata are known.
+    `resource`: the schema describes a whole resource, so apiVersion, kind and metadata are known fields.
     """
     return Schema(schema, resource=resource)
 

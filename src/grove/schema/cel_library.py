@@ -1,8 +1,8 @@
-"""The functions Kubernetes adds to CEL, as far as they are offered here: quantities, list and regex helpers.
+"""The CEL functions of Kubernetes that this engine supports: quantities, list and regex helpers.
 
-The library's own extensions bring strings, optionals, math, bindings and encoders. A rule that uses anything
-else (url(), ip(), cidr(), semver(), format.named(), two-variable comprehensions, sets) fails to compile and
-is refused.
+The CEL library itself has extensions for strings, optionals, math, bindings and encoders. A rule that uses any other
+function of Kubernetes (url(), ip(), cidr(), semver(), format.named(), two-variable comprehensions, sets) fails to
+compile and is refused.
 """
 
 import re
@@ -20,8 +20,8 @@ from grove.schema.quantity import parse_quantity
 _BOOL, _INT, _STRING, _DYN = cel.Type.BOOL, cel.Type.INT, cel.Type.STRING, cel.Type.DYN
 _LIST, _STRINGS = cel.Type.List(_DYN), cel.Type.List(_STRING)
 
-# CEL cannot hold a Python object, so a quantity travels as a map with its exact value; equal quantities are
-# equal maps, which is what == on quantities means.
+# A CEL value cannot be a Python object, so a quantity is a map that contains its exact amount. Equal quantities are
+# equal maps, so == works.
 _QUANTITY = cel.Type.Map(_STRING, _STRING)
 _Quantity = dict[str, str]
 
@@ -58,7 +58,7 @@ def _sign(value: Fraction) -> int:
 
 
 def _with_either(combine: Callable[[Fraction, Fraction], Fraction], result: str) -> list[cel.Overload]:
-    """add and sub take a quantity or an integer."""
+    """`add` and `sub` accept a quantity or an integer."""
     return [
         _member(
             f"{result}_quantity",

@@ -1,7 +1,7 @@
-"""Which old value corresponds to a value of an update, and whether the two are the same.
+"""Finds the old value of each part of an updated object, and compares the two.
 
-Kubernetes follows fields and map keys by name, and list items only in lists of type map, by their keys; an
-item of any other list has no past.
+Kubernetes correlates fields and map entries by name, and list items only in lists of type map, by their keys. An item
+of any other list has no old value.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ __all__ = ["ABSENT", "Absent", "map_key", "old_field", "old_items", "same"]
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal as JSON values: unlike in Python, true is not 1; like in JSON, 1 is 1.0."""
+    """Equality of JSON values: true is not 1 (in Python it is), and 1 is 1.0."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, dict) and isinstance(b, dict):
@@ -28,7 +28,7 @@ def old_field(old: Any, name: str) -> Any:
 
 
 def old_items(node: Node, old: Any) -> Callable[[Any], Any]:
-    """For an item of a list of type map, the old item of the same keys."""
+    """A function from an item to the old item with the same keys, or ABSENT."""
     if node.list_type != "map" or not isinstance(old, list):
         return lambda item: ABSENT
     by_key: dict[str, Any] = {}
@@ -38,7 +38,7 @@ def old_items(node: Node, old: Any) -> Callable[[Any], Any]:
 
 
 def map_key(node: Node, item: Any) -> str:
-    """The identity of an item; an item that lacks a key takes the key's default."""
+    """The keys of an item as text. A missing key has its default."""
     fields = item if isinstance(item, dict) else {}
     return repr([(type(v := _key_value(node, fields, name)).__name__, v) for name in node.list_map_keys])
 

@@ -1,7 +1,4 @@
-"""Field errors: which field of an object is wrong, and why, in the words of a Kubernetes API server.
-
-Every check of a schema reports a list of these, so that a user sees all mistakes at once.
-"""
+"""Field errors in the words of a Kubernetes API server, and paths of fields."""
 
 import json
 from dataclasses import dataclass
@@ -12,7 +9,7 @@ type_names = {bool: "boolean", str: "string", int: "integer", float: "number", l
 
 
 class Key(str):
-    """A step into a map by its key, written `labels[app]`; a plain `str` is a field: `spec.replicas`."""
+    """A path element that is the key of a map, printed as in `labels[app]`. A plain `str` is the name of a field."""
 
     __slots__ = ()
 
@@ -21,7 +18,7 @@ Path = tuple[str | int, ...]
 
 
 class FieldErrorReason(StrEnum):
-    """The machine-readable half of a field error; the values are those of a Status cause."""
+    """The machine-readable part of a field error: the `reason` of a cause in a Status."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -46,7 +43,7 @@ _TITLES = {
 
 
 class Omitted:
-    """Stands for a value that is not repeated in the message: too large, or of no help."""
+    """Marks a value that the message does not contain."""
 
 
 OMITTED = Omitted()
@@ -54,7 +51,7 @@ OMITTED = Omitted()
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """`reason` and `detail` say what is wrong with `value` at `path`; `str()` is the whole line."""
+    """What is wrong with `value` at `path`. `str()` gives the line that an API server prints."""
 
     reason: FieldErrorReason
     path: Path
@@ -67,7 +64,7 @@ class FieldError:
 
     @property
     def message(self) -> str:
-        """The text of a Status cause: everything but the field."""
+        """The message of a cause in a Status: everything except the field."""
         text = _TITLES[self.reason]
         if not isinstance(self.value, Omitted):
             text += f": {render_value(self.value)}"
@@ -88,7 +85,7 @@ def render_path(path: Path) -> str:
 
 
 def render_value(value: Any) -> str:
-    """A value as the real server prints it: quoted strings, plain scalars, JSON for the rest."""
+    """A value as an API server prints it: quoted strings, plain scalars, JSON for the rest."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, float):
@@ -97,7 +94,7 @@ def render_value(value: Any) -> str:
 
 
 def render_number(value: float) -> str:
-    """As Go prints a number with %v: no trailing zero, an exponent from 1e21 on."""
+    """A number as Go's %v prints it: no trailing zero, an exponent from 1e21 on."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
         return str(int(value))
     return repr(value)
@@ -112,7 +109,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"} | {
 
 
 def quote(text: str) -> str:
-    """As Go quotes a string with %q."""
+    """A string as Go's %q quotes it."""
     return '"' + "".join(_quote_char(c) for c in text) + '"'
 
 

@@ -1,4 +1,4 @@
-"""The string formats a Kubernetes API server checks. Others are annotations, and are ignored as it does."""
+"""The string formats that a Kubernetes API server checks. Like the server, it ignores all others."""
 
 import base64
 import binascii
@@ -15,7 +15,7 @@ _NUMERIC = {"integer": ("int32", "int64"), "number": ("float", "double")}
 
 
 def normal_format(name: str, types: tuple[str, ...]) -> str:
-    """The name to check by, or "" where the server drops the format: `date-time` is `datetime` to it."""
+    """The server's name of a format (`datetime` for `date-time`), or "" for a format that the server ignores."""
     if not name:
         return ""
     if types in ((), ("string",)):

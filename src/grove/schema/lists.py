@@ -1,4 +1,4 @@
-"""Lists that are sets or maps: no two items the same, no two items with the same keys."""
+"""Validates lists of type set and map: no equal items, no items with equal keys."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any
@@ -37,7 +37,7 @@ def _check_map(node: Node, items: list[Any], path: Path) -> Iterator[FieldError]
 
 
 def _duplicates(values: list[Any], path: Path) -> Iterator[FieldError]:
-    """The second appearance of each value; further ones would only repeat it."""
+    """Reports only the second occurrence of each value, as an API server does."""
     seen: dict[Hashable, int] = {}
     for i, value in enumerate(values):
         identity = msgspec.json.encode(value, order="deterministic")

@@ -1,8 +1,8 @@
-"""A schema in the form the walkers read: one `Node` per schema object, made once by `parse`.
+"""The parsed form of a schema: one `Node` per schema object.
 
-Kubernetes splits a structural schema in two: the *structure* (properties, items, additionalProperties and
-the x-kubernetes extensions), which says what an object looks like and decides pruning and defaults, and
-*value validations*, which may also be nested under allOf, anyOf, oneOf and not. Both are one Node here.
+Kubernetes splits a structural schema into the structure (properties, items, additionalProperties and the x-kubernetes
+extensions), which decides pruning and defaults, and value validations, which may also be nested under allOf, anyOf,
+oneOf and not. A Node has both.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,11 +17,11 @@ Test = Callable[[str], bool]
 
 
 class SchemaError(ValueError):
-    """A schema this engine cannot serve; the message names the place and what to change there."""
+    """A schema that is not valid or not supported. The message says where, and what to change."""
 
 
 class Absent:
-    """The value of a field that is not there, where None would mean null."""
+    """The value of a missing field; None means null."""
 
 
 ABSENT = Absent()
@@ -69,7 +69,7 @@ class Node:
     rules: tuple[Mapping[str, Any], ...] = ()
 
     def child(self, name: str) -> "Node | None":
-        """The schema of a field: its own, else that of additionalProperties, else none."""
+        """The schema of a field: from properties, else from additionalProperties, else None."""
         found = self.properties.get(name)
         if found is None and isinstance(self.additional, Node):
             return self.additional
@@ -80,7 +80,7 @@ _UNSUPPORTED = ("$ref", "definitions", "dependencies", "patternProperties", "add
 
 
 def parse(schema: Schema, where: str = "openAPIV3Schema") -> Node:
-    """Raises SchemaError on what a CRD may not contain, or on what this engine would have to ignore."""
+    """Raises SchemaError for anything that a CRD must not contain or that this engine does not support."""
     if not isinstance(schema, Mapping):
         raise SchemaError(f"{where}: a schema must be an object, not {schema!r}")
     for keyword in _UNSUPPORTED:

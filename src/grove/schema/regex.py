@@ -1,7 +1,7 @@
-"""Regular expressions as Kubernetes reads them.
+"""Regular expressions with the semantics of Kubernetes.
 
-The API server uses Go's regexp, which is RE2: no look-around, no back-references, `$` only at the very end.
-Python's `re` differs in all of these, and CEL brings the real RE2 along, so patterns are run there.
+An API server uses Go's regexp, which is RE2: no look-around, no back-references, and `$` matches only at the very end.
+Python's `re` differs in all of these. The CEL library contains RE2, so patterns are evaluated there.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _MATCHES = _ENV.compile("text.matches(pattern)")
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """A test whether `pattern` is found anywhere in a text; ValueError if it is no RE2 expression."""
+    """A function that tells whether a text contains a match. Raises ValueError if `pattern` is not valid RE2."""
     _search(pattern, "")
 
     def matches(text: str) -> bool:
@@ -32,5 +32,5 @@ def _search(pattern: str, text: str) -> bool:
 
 
 def _valid_unicode(text: str) -> str:
-    """Lone surrogates, which JSON can smuggle in, become U+FFFD as they do in Go."""
+    """Replaces lone surrogates, which JSON may contain, by U+FFFD, as Go does."""
     return text.encode("utf-8", "replace").decode() if not text.isascii() else text

@@ -1,10 +1,10 @@
-"""x-kubernetes-validations: rules in CEL on a value (`self`) and what it was before (`oldSelf`).
+"""x-kubernetes-validations: CEL rules about a value (`self`) and its old value (`oldSelf`).
 
-Compiled once per schema. What a rule sees is what Kubernetes shows it: declared fields only, names that CEL
-reserves or cannot spell escaped (`self.__namespace__`), and of a resource's metadata just name and
-generateName. Two limits, both of the CEL library: rules are checked against dynamic types, so a misspelt
-field is found when the rule runs and not before; and strings of format date-time and duration stay strings, which
-`timestamp(self.t)` and `duration(self.d)` turn into times.
+Rules are compiled once per schema. As in Kubernetes, a rule sees only declared fields, escaped names for identifiers
+that CEL reserves or cannot spell (`self.__namespace__`), and only name and generateName of a resource's metadata. The
+CEL library has two limits: it checks rules against dynamic types, so most misspelt fields are found only when the rule
+runs; and strings of the formats date-time and duration stay strings, which a rule must convert with `timestamp(self.t)`
+or `duration(self.d)`.
 """
 
 import re
@@ -21,7 +21,7 @@ from grove.schema.node import Node, SchemaError
 
 _SELF_ONLY = cel.NewEnv(variables={"self": cel.Type.DYN}, extensions=EXTENSIONS)
 _WITH_OLD = cel.NewEnv(variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN}, extensions=EXTENSIONS)
-# An optional cannot be handed in from Python: it is made inside, from a list of none or one.
+# Python cannot pass an optional to CEL: the expression builds it from a list of none or one.
 _WITH_OPTIONAL_OLD = cel.NewEnv(variables={"self": cel.Type.DYN, "_old": cel.Type.DYN}, extensions=EXTENSIONS)
 _BIND_OPTIONAL = "cel.bind(oldSelf, size(_old) > 0 ? optional.of(_old[0]) : optional.none(), (\n{}\n))"
 
@@ -47,7 +47,7 @@ class Rule:
 
 @dataclass(slots=True)
 class Ruled:
-    """A schema node that has rules, on itself or further down; nodes without are left out."""
+    """A schema node with rules of its own or below it. Nodes without any have no `Ruled`."""
 
     node: Node
     rules: list[Rule]
@@ -58,7 +58,7 @@ class Ruled:
 
 
 def compile_rules(node: Node, where: str = "openAPIV3Schema", *, is_root: bool = False) -> Ruled | None:
-    """Raises SchemaError for a rule that does not compile, or uses a function this engine does not have."""
+    """Raises SchemaError for a rule that does not compile, or that uses a function that is not supported."""
     properties = {
         name: ruled
         for name, child in node.properties.items()
@@ -88,7 +88,7 @@ def compile_rules(node: Node, where: str = "openAPIV3Schema", *, is_root: bool =
 def check_rules(
     ruled: Ruled, value: Any, old: Any = ABSENT, path: Path = (), *, unchanged: bool = False
 ) -> Iterator[FieldError]:
-    """`unchanged` says that this value is part of one that is the same as before, and so not judged again."""
+    """`unchanged`: this value is part of a value that the update did not change, so only transition rules apply."""
     if value is None:
         return
     if old is not ABSENT:
@@ -139,7 +139,7 @@ def _failure(rule: Rule, path: Path, value: Any, data: Mapping[str, Any]) -> Fie
 
 
 def _computed_message(rule: Rule, data: Mapping[str, Any]) -> str:
-    """The message expression's text; none if it fails or says nothing, as the real server has it."""
+    """The text of the message expression; empty if it fails or is blank, as in an API server."""
     if rule.message_program is None:
         return ""
     answer = rule.message_program.eval(data=data)
@@ -191,7 +191,7 @@ def _compile(rule: Mapping[str, Any], node: Node, where: str, *, is_resource: bo
 
 
 def _compiles(text: str) -> bool:
-    """Without oldSelf; a rule that needs it is a transition rule."""
+    """Whether the rule compiles without oldSelf. A rule that does not is a transition rule."""
     try:
         _SELF_ONLY.compile(text)
     except RuntimeError:
@@ -218,9 +218,9 @@ _SELECTION = re.compile(r"\b(?:self|oldSelf)((?:\s*\.\s*[A-Za-z_]\w*(?!\w|\s*\()
 
 
 def undefined_field(expression: str, node: Node, *, is_resource: bool) -> str:
-    """The first field that is selected from `self` or `oldSelf` and not declared; empty if there is none.
+    """The first undeclared field that the rule selects from `self` or `oldSelf`; empty if there is none.
 
-    The library cannot check types against a schema, so this reads the plain chains (`self.spec.replicas`) only.
+    The library cannot check types against a schema, so this finds only plain chains such as `self.spec.replicas`.
     """
     for found in _SELECTION.finditer(_STRING.sub('""', expression)):
         here, at_resource = node, is_resource
@@ -261,7 +261,7 @@ def _field_path(text: str, where: str) -> Path:
 
 
 def visible(node: Node, value: Any, *, is_resource: bool = False) -> Any:
-    """A value as a rule sees it."""
+    """The part of a value that a rule sees."""
     if isinstance(value, list):
         return value if node.items is None else [visible(node.items, item) for item in value]
     if isinstance(value, dict):
@@ -308,7 +308,7 @@ _SPELT = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slas
 
 
 def escape(name: str) -> str | None:
-    """The CEL identifier of a field, as Kubernetes escapes it; None if it has none and stays hidden."""
+    """The CEL identifier of a field, escaped as in Kubernetes; None for a name that rules cannot refer to."""
     if name in _RESERVED:
         return f"__{name}__"
     if not re.fullmatch(r"[A-Za-z_./-][A-Za-z0-9_./-]*", name):

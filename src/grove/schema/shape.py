@@ -1,7 +1,4 @@
-"""What an object looks like after the schema has shaped it: unknown fields dropped, defaults filled in.
-
-Both functions return a new object and leave the given one alone; parts that do not change are shared.
-"""
+"""Pruning and defaulting. Both return a new object that shares unchanged parts with the argument."""
 
 import copy
 from typing import Any
@@ -18,9 +15,9 @@ _OBJECT_META = (
 
 
 def prune(node: Node, value: Any, unknown: list[Path], path: Path = (), *, is_root: bool = False) -> Any:
-    """`value` without the fields the schema does not know; their paths are added to `unknown`.
+    """`value` without unknown fields; their paths are appended to `unknown`.
 
-    apiVersion, kind and metadata of a resource, at the root or embedded, belong to it and are kept.
+    Keeps apiVersion, kind and metadata of a resource, at the root or embedded.
     """
     if isinstance(value, list):
         items = node.items
@@ -50,7 +47,7 @@ def prune(node: Node, value: Any, unknown: list[Path], path: Path = (), *, is_ro
 
 
 def _prune_embedded(name: str, value: Any, unknown: list[Path], path: Path) -> Any:
-    """The metadata of a resource inside another; that of the root is the server's own business."""
+    """Prunes the metadata of an embedded resource. The API server itself prunes that of the root."""
     if name != "metadata" or not isinstance(value, dict):
         return value
     unknown.extend((*path, name, field) for field in value if field not in _OBJECT_META)
@@ -58,7 +55,7 @@ def _prune_embedded(name: str, value: Any, unknown: list[Path], path: Path) -> A
 
 
 def _strip(value: Any, unknown: list[Path], path: Path) -> Any:
-    """A value that is allowed but has no schema keeps no field at all."""
+    """A value without a schema of its own loses all fields."""
     if isinstance(value, list):
         return [_strip(v, unknown, (*path, i)) for i, v in enumerate(value)]
     if isinstance(value, dict):
@@ -70,7 +67,7 @@ def _strip(value: Any, unknown: list[Path], path: Path) -> Any:
 def fill(node: Node, value: Any) -> Any:
     """`value` with the schema's defaults.
 
-    A null where null is not allowed takes the default, and is dropped from a map where there is none.
+    A null that is not allowed is replaced by the default; without a default, it is removed from its map.
     """
     if isinstance(value, list):
         items = node.items

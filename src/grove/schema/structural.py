@@ -1,8 +1,7 @@
-"""Is this a schema that an API server accepts for a custom resource? The rules of structural schemas.
+"""Checks that an API server accepts a schema for a custom resource: the rules of structural schemas.
 
-A subset that covers what authors get wrong: types everywhere, no types or defaults inside allOf and the like,
-nothing validated that is not also declared, list types with keys that fit, defaults that are valid. Not
-checked: the cost of CEL rules.
+Covers the usual mistakes: a missing type, a type or default inside allOf and the like, a validation of something that
+is not declared, list types whose keys do not fit, invalid defaults. Does not estimate the cost of CEL rules.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +47,7 @@ _NOT_SUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "
 
 
 def check_schema(schema: Json, path: Path = ("openAPIV3Schema",)) -> list[FieldError]:
-    """All errors found; an empty list means `grove.schema.compile` takes the schema."""
+    """All errors. If there are none, `grove.schema.compile` accepts the schema."""
     errors = [*_check(schema, path, "root")]
     if errors:
         return errors
@@ -220,7 +219,7 @@ def _check_list_keys(items: Json, keys: list[str], path: Path) -> Iterator[Field
 
 
 def _junctors(schema: Json, path: Path) -> Iterator[tuple[Json, Path]]:
-    """The schemas under allOf, anyOf, oneOf and not, but for the two ways to write int-or-string."""
+    """The schemas under allOf, anyOf, oneOf and not, except the two forms of int-or-string."""
     is_int_or_string = bool(schema.get("x-kubernetes-int-or-string"))
     for word in ("allOf", "anyOf", "oneOf"):
         subs = schema.get(word) or []
@@ -235,7 +234,7 @@ def _junctors(schema: Json, path: Path) -> Iterator[tuple[Json, Path]]:
 
 
 def _check_nested(nested: Json, path: Path) -> Iterator[FieldError]:
-    """Value validations may not declare anything."""
+    """Value validations must not declare structure."""
     for word, detail in _NESTED_FORBIDDEN.items():
         if nested.get(word) not in (None, "", False, [], ()):
             yield _forbidden((*path, word), detail)
@@ -252,7 +251,7 @@ def _check_nested(nested: Json, path: Path) -> Iterator[FieldError]:
 def _check_completeness(
     nested: Json, declared: Json | None, path: Path, declared_path: Path
 ) -> Iterator[FieldError]:
-    """What value validations speak of must be declared. As in the real server, only those of the root are checked."""
+    """Fields in value validations must be declared. Like an API server, it checks only those of the root."""
     if declared is None:
         place = FieldError(FieldErrorReason.REQUIRED, path).field
         yield FieldError(FieldErrorReason.REQUIRED, declared_path, detail=f"because it is defined in {place}")
@@ -269,7 +268,7 @@ def _check_completeness(
 
 
 def _check_correlation(ruled: Ruled, path: Path, within: Path | None = None) -> Iterator[FieldError]:
-    """A rule about the past needs a past: items of a list have one only if the list is a map."""
+    """A rule with oldSelf needs an old value, and items of a list have one only if the list is of type map."""
     for i, rule in enumerate(ruled.rules):
         field = (*path, "x-kubernetes-validations", i)
         if rule.uses_old and within is not None and not rule.optional_old:

@@ -1,8 +1,7 @@
-"""Value validation: is each value of the type, range, length, pattern and shape its schema asks for?
+"""Value validation: type, range, length, pattern, format, enum, required fields and alternatives.
 
-On an update, a part of the object that did not change is not judged again (Kubernetes calls it ratcheting):
-a schema that grew stricter must not make existing objects immovable. "Did not change" needs the old value of
-the same part: fields and map entries correspond by name, items only in a list of type map, by their keys.
+An update does not validate unchanged parts again (Kubernetes calls it ratcheting), so that existing objects stay
+editable under a stricter schema. `correlation` finds the old value of each part.
 """
 
 from collections.abc import Iterator
@@ -71,7 +70,7 @@ def _wrong_type(path: Path, types: tuple[str, ...], actual: str) -> FieldError:
 
 
 def _check_string(node: Node, text: str, path: Path) -> Iterator[FieldError]:
-    """As the real server does, the first of length and pattern that fails is the one reported."""
+    """Reports only the first of length and pattern that fails, as an API server does."""
     if node.max_length is not None and len(text) > node.max_length:
         unit = "byte" if node.max_length == 1 else "bytes"
         yield FieldError(
@@ -165,7 +164,7 @@ def render_enum(value: Any) -> str:
 
 
 def _check_alternatives(node: Node, value: Any, path: Path) -> Iterator[FieldError]:
-    """allOf, anyOf, oneOf, not. The errors of the first alternative explain why none fitted."""
+    """allOf, anyOf, oneOf, not. If no alternative fits, reports the errors of the first one too."""
     place = quote(_place(path))
     if node.any_of:
         failures = [list(check_value(sub, value, path=path)) for sub in node.any_of]

@@ -127,7 +127,7 @@ def test_the_operators_configuration_decides_what_is_enabled(tmp_path: Path) -> 
     topology = str(EXAMPLES / "topology.yaml")
     assert grove("validate", "-f", topology).returncode == 0
     found = grove("validate", "-f", topology, "--config", str(config))
-    assert "topology-aware scheduling is switched off" in found.stdout
+    assert "topology-aware scheduling is disabled" in found.stdout
     config.write_text("schedulr: {}")
     found = grove("validate", "-f", topology, "--config", str(config))
     assert (found.returncode, "schedulr: there is no field" in found.stderr) == (2, True)

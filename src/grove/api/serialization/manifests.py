@@ -19,7 +19,7 @@ from grove.api.serialization import codec, yaml
 from grove.api.serialization.crds import KINDS, schema
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation import Problem, ValidationContext, check_binding, check_configuration, validate
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.schema import FieldError, FieldErrorReason, Path, Schema, render_path
 
 _KINDS = {(k.resource.api_version, k.resource.kind): k for k in KINDS}
@@ -207,7 +207,7 @@ def _object_problems(value: Any, model: type[Resource], known: ValidationContext
 def _semantic_problems(obj: Resource, known: ValidationContext) -> list[Problem]:
     if isinstance(obj, PodCliqueSet):
         # A topology that is not among the files may exist in the cluster.
-        named = {p.name for p in places(obj)}
+        named = {p.name for p in placed_constraints(obj)}
         return validate(
             obj, None, known if named & (known.topologies or {}).keys() else replace(known, topologies=None)
         )

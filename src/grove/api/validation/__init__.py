@@ -1,7 +1,13 @@
-"""Whether a PodCliqueSet, ClusterTopologyBinding or OperatorConfiguration makes sense.
+"""Validates PodCliqueSets, ClusterTopologyBindings and the operator's configuration.
 
-Pure functions of (object, old object, what is known of the cluster). All problems are reported at once, each with the
-field, its value, the rule and a remedy. The CRD's own checks (types, required fields, enums) come before these.
+Pure functions of the object, the old object and the context. They report all problems at once, each with field, value,
+rule and remedy, and assume that the CRD's checks (types, required fields, enums) have passed.
+
+    metadata, bounds, cliques, groups, hostnames, startup, podspec,
+    scheduler, sharing, collisions, mnnvl, topology                    rules for one part of a set each
+    updates, immutable                                                 rules for updates of a set
+    binding, configuration                                             rules for the other two kinds
+    problem, syntax                                                    what the rules share
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,9 +41,9 @@ __all__ = ["Problem", "ValidationContext", "check_binding", "check_configuration
 
 @dataclass(frozen=True)
 class ValidationContext:
-    """What is known of the cluster that a set is for. `topologies` is None where that cannot be known, as offline.
+    """The cluster that a set is validated for. `topologies` is None if they are not known, as offline.
 
-    `serves` says whether a schedulerName is served; without it, the names that the configuration enables are.
+    `serves` says whether a backend serves a schedulerName; without it, the enabled profiles decide.
     """
 
     configuration: OperatorConfiguration = field(default_factory=OperatorConfiguration)
@@ -48,16 +54,16 @@ class ValidationContext:
 def validate(
     pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: ValidationContext | None = None
 ) -> list[Problem]:
-    """Every problem of a set, defaults applied first. `old` is what an update would replace.
+    """Every problem of a set, after defaulting. `old` is the stored version that an update replaces.
 
-    A set that is being deleted has none, and a set whose spec is not changed none in its spec: whatever is wrong with
-    it, its finalizer must come off, and its labels must stay editable.
+    A set that is being deleted is not validated, so that its finalizer can be removed. An unchanged spec is not
+    validated again, so that labels stay editable after the configuration made the set invalid.
     """
     known = known or ValidationContext()
     if pcs.metadata.deletion_timestamp is not None:
         return []
     new = with_defaults(pcs)
-    before = with_defaults(_equally_open(old, pcs)) if old is not None else None
+    before = with_defaults(_with_same_open_minimums(old, pcs)) if old is not None else None
     problems = list(check_metadata(new.metadata))
     if before is not None and encode(new.spec) == encode(before.spec):
         return problems
@@ -82,8 +88,8 @@ def validate(
     return problems
 
 
-def _equally_open(old: PodCliqueSet, new: PodCliqueSet) -> PodCliqueSet:
-    """The old set, where a minimum that both leave open means the same in both, whatever the replicas."""
+def _with_same_open_minimums(old: PodCliqueSet, new: PodCliqueSet) -> PodCliqueSet:
+    """The old set with the new defaults for every minAvailable that both sets leave open: it did not change."""
     sizes = {c.name: c.spec.replicas for c in new.spec.template.cliques if c.spec.min_available is None}
     cliques = [
         replace(c, spec=replace(c.spec, min_available=sizes[c.name] or 1))

@@ -1,4 +1,4 @@
-"""Bounds on numbers, as the models state them."""
+"""Checks numbers against the bounds that the models declare."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from grove.schema.errors import Path
 
 
 def check_bounds(value: Any, path: Path = ()) -> Iterator[Problem]:
-    """Every number in a model, or in a list of models, that is out of its bounds."""
+    """Reports every number in a model, or in a list of models, that is out of bounds."""
     if isinstance(value, list):
         for i, item in enumerate(value):
             yield from check_bounds(item, (*path, i))

@@ -28,14 +28,14 @@ def check_cliques(pcs: PodCliqueSet) -> Iterator[Problem]:
 def check_autoscaling(
     config: AutoScalingConfig, path: Path, replicas: int, min_available: int
 ) -> Iterator[Problem]:
-    """A defaulted scaling configuration against the replicas and the minimum that it scales."""
+    """`config` must have its defaults. `replicas` and `min_available` are of the clique or group that it scales."""
     fewest, most = config.min_replicas, config.max_replicas
     if fewest is not None and fewest < min_available:
         yield invalid(
             (*path, "minReplicas"),
             fewest,
             f"must be at least minAvailable, which is {min_available}",
-            f"set minReplicas to {min_available} or more: with fewer the gang would count as broken",
+            f"set minReplicas to {min_available} or more: with fewer, MinAvailableBreached would become True",
         )
     lowest = max(fewest or 0, replicas)
     if most < lowest:
@@ -73,7 +73,7 @@ def _check_clique(pcs: PodCliqueSet, clique: Clique, path: Path, *, standalone: 
 
 
 def check_length(parts: list[tuple[str, Path]]) -> Iterator[Problem]:
-    """Names are joined into the names of pods, which have at most 63 characters. Reported on each part."""
+    """The names of pods contain all these names and have at most 63 characters. Reports the problem on each name."""
     length = sum(len(name) for name, _ in parts)
     if length <= names.MAX_COMBINED_LENGTH:
         return
@@ -82,13 +82,13 @@ def check_length(parts: list[tuple[str, Path]]) -> Iterator[Problem]:
             path,
             name,
             f"the names {', '.join(repr(n) for n, _ in parts)} have {length} characters together, "
-            f"and {names.MAX_COMBINED_LENGTH} is the most: they are joined into the names of pods",
+            f"and the limit is {names.MAX_COMBINED_LENGTH}: the names of pods contain them all",
             f"shorten them by {length - names.MAX_COMBINED_LENGTH} in all",
         )
 
 
 def set_name(pcs: PodCliqueSet) -> tuple[str, Path]:
-    """The name, or with generateName the prefix and the five characters that the server appends."""
+    """The name and its path. With generateName: the prefix and five characters, which the API server appends."""
     meta = pcs.metadata
     if meta.name is None and meta.generate_name is not None:
         return meta.generate_name + "xxxxx", ("metadata", "generateName")

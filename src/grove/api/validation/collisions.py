@@ -1,8 +1,7 @@
-"""Names that would meet: two cliques or two claims of a set that would get the same name in the cluster.
+"""Refuses sets in which two cliques, or two claims, could get the same name in the cluster.
 
-Names are joined with indices by dashes, so a clique `decode-0-worker` and the clique `worker` in a scaling group
-`decode` would both become `<set>-<i>-decode-0-worker`. What counts is whether some copy could ever get the name, not
-how many there are now.
+Dashes join names and indices, so a clique `decode-0-worker` and the clique `worker` of a scaling group `decode` would
+both become `<set>-<i>-decode-0-worker`. The rule considers every number of copies, not only the current one.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +27,7 @@ def check_collisions(pcs: PodCliqueSet) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class _Name:
-    """What follows `<set>-` in a name, cut at its dashes, with `*` for an index; and where the user wrote it."""
+    """The part of a name after `<set>-`, split at dashes, with `*` for an index; and the field that it comes from."""
 
     pieces: tuple[str, ...]
     path: Path
@@ -38,7 +37,7 @@ class _Name:
         return "-".join(self.pieces)
 
     def repeats(self, other: "_Name") -> bool:
-        """Whether it is simply written twice, which is said elsewhere."""
+        """Whether the user wrote the same name twice, which another rule reports."""
         return self.value == other.value and self.path[:-2] == other.path[:-2]
 
     def may_equal(self, other: "_Name") -> bool:

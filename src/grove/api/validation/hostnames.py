@@ -1,8 +1,9 @@
-"""Names that are valid, but of which no Service or hostname can be made.
+"""Warns of valid names that make invalid hostnames or Services.
 
-Set, group and clique are joined into the hostnames of pods, and the set's name begins that of its Services. Objects may
-have dots in their names; hostnames and Services may not, and up to Kubernetes 1.35 a Service begins with a letter. The
-reference accepts such sets, so these are warnings; what Kubernetes then refuses is reported on the set.
+The hostname of a pod contains the names of its set, group and clique; the name of a Service begins with the name of the
+set. Names of objects may contain dots, hostnames and Services may not; and up to Kubernetes 1.35 the name of a Service
+must begin with a letter. The reference accepts such sets, so these are warnings. If the API server then refuses the
+pods or the Service, the set's status says so.
 """
 
 from collections.abc import Iterator

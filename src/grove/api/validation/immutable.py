@@ -1,4 +1,4 @@
-"""Fields that cannot change once an object exists, as the models state them."""
+"""Checks that an update changes no field that the models declare immutable."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,9 +13,9 @@ REMEDY = "set it back, or create a new set under another name and delete this on
 
 
 def check_immutable(new: Model, old: Model, path: Path = ()) -> Iterator[Problem]:
-    """Compares two models field by field; items of a list are matched by the key that the model names.
+    """Compares two models field by field. Matches items of a list by the key that the model declares.
 
-    Topology constraints have a migration path and are checked by their own rule.
+    Skips topology constraints: `check_topology_unchanged` allows some changes of them.
     """
     for field in fields(type(new)):
         here = (*path, field.json_name)

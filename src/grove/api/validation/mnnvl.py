@@ -1,4 +1,4 @@
-"""The annotation `grove.io/mnnvl-group`, which puts pods into a common NVLink domain."""
+"""Rules for the annotation `grove.io/mnnvl-group`, which puts pods into a common NVLink domain."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,11 +11,11 @@ from grove.api.validation.problem import Problem, forbidden, invalid
 from grove.schema.errors import Key, Path
 from grove.schema.name_syntax import is_dns_label
 
-_Places = dict[tuple[str, str], tuple[Path, Mapping[str, str]]]
+_Annotated = dict[tuple[str, str], tuple[Path, Mapping[str, str]]]
 
 
 def check_mnnvl(pcs: PodCliqueSet, *, enabled: bool) -> Iterator[Problem]:
-    for path, annotations in _places(pcs).values():
+    for path, annotations in _annotated(pcs).values():
         group = annotations.get(labels.MNNVL_GROUP)
         if group is None or group == labels.MNNVL_NONE:
             continue
@@ -31,14 +31,14 @@ def check_mnnvl(pcs: PodCliqueSet, *, enabled: bool) -> Iterator[Problem]:
             yield invalid(
                 here,
                 group,
-                "NVLink domains are switched off in this cluster",
+                "NVLink domains are disabled in this cluster",
                 "remove the annotation, or set network.autoMNNVLEnabled in the operator's configuration",
             )
 
 
 def check_mnnvl_unchanged(new: PodCliqueSet, old: PodCliqueSet) -> Iterator[Problem]:
-    before = _places(old)
-    for place, (path, annotations) in _places(new).items():
+    before = _annotated(old)
+    for place, (path, annotations) in _annotated(new).items():
         if place not in before:
             continue
         was, now = before[place][1].get(labels.MNNVL_GROUP), annotations.get(labels.MNNVL_GROUP)
@@ -47,10 +47,10 @@ def check_mnnvl_unchanged(new: PodCliqueSet, old: PodCliqueSet) -> Iterator[Prob
             yield forbidden(here, f"this annotation cannot be changed: it was {was or 'not set'}", REMEDY)
 
 
-def _places(pcs: PodCliqueSet) -> _Places:
-    """Where the annotation may stand, matched between old and new by name."""
+def _annotated(pcs: PodCliqueSet) -> _Annotated:
+    """Everything that may have the annotation, by kind and name."""
     template = pcs.spec.template
-    found: _Places = {("set", ""): (("metadata",), pcs.metadata.annotations)}
+    found: _Annotated = {("set", ""): (("metadata",), pcs.metadata.annotations)}
     for i, clique in enumerate(template.cliques):
         found["clique", clique.name] = ((*CLIQUES, i), clique.annotations)
     for i, group in enumerate(template.pod_clique_scaling_groups):

@@ -1,4 +1,4 @@
-"""Rules for the pod templates. What only Kubernetes can judge is left to it."""
+"""Rules for pod templates, as far as gangs need them. The API server validates the rest when a pod is created."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ class _TemplateContainer(msgspec.Struct):
 
 
 class PodSpecView(msgspec.Struct, rename="camel"):
-    """The fields of a pod template that concern Grove: those that it reads, and those that it adds to."""
+    """The fields of a pod template that Grove reads or extends."""
 
     scheduler_name: str | None = None
     node_name: str | None = None
@@ -43,12 +43,12 @@ class PodSpecView(msgspec.Struct, rename="camel"):
 
 
 def view(pod_spec: Raw) -> PodSpecView:
-    """Raises msgspec.ValidationError for a template that has not the shape of a PodSpec."""
+    """Raises msgspec.ValidationError for a template that is not a PodSpec."""
     return msgspec.json.decode(pod_spec, type=PodSpecView)
 
 
 def scheduler_name(pod_spec: Raw) -> str:
-    """The scheduler that a template asks for; empty when it asks for none, or has not the shape of a PodSpec."""
+    """The schedulerName of a template; empty if it has none or is not a PodSpec."""
     try:
         return view(pod_spec).scheduler_name or ""
     except msgspec.ValidationError:
@@ -78,7 +78,7 @@ def _check_placement(found: PodSpecView, path: Path) -> Iterator[Problem]:
         yield forbidden(
             (*path, "topologySpreadConstraints"),
             "spreading pods works against placing them as a gang",
-            "remove it, and say where pods belong with topologyConstraint",
+            "remove it, and use topologyConstraint",
         )
     if found.node_name:
         yield forbidden(

@@ -1,4 +1,4 @@
-"""What validation finds: a field, its value, the rule that it breaks and what to do about it."""
+"""A problem that validation reports: field, value, rule and remedy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from grove.schema.errors import OMITTED, FieldError, FieldErrorReason, Path
 
 @dataclass(frozen=True, slots=True)
 class Problem(FieldError):  # noqa: N818
-    """A field error that also says how to mend it. A `warning` does not make an object invalid."""
+    """A field error with a remedy. A `warning` does not make an object invalid."""
 
     remedy: str = ""
     warning: bool = False

@@ -1,4 +1,4 @@
-"""Which scheduler a set is for. All its cliques must name the same one, and it must be enabled."""
+"""Rules for the scheduler of a set: all cliques name the same one, and it is enabled."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from grove.api.validation.problem import Problem, invalid, unsupported
 def check_scheduler(
     pcs: PodCliqueSet, schedulers: Schedulers, serves: Callable[[str], bool] | None = None
 ) -> Iterator[Problem]:
-    """`serves` says whether a name is served, where the backends can be asked."""
+    """`serves` says whether a backend serves the name; without it, the enabled profiles decide."""
     cliques = pcs.spec.template.cliques
     wanted = [scheduler_name(c.spec.pod_spec) or schedulers.default_profile_name for c in cliques]
     if not wanted:
@@ -24,7 +24,7 @@ def check_scheduler(
             path,
             wanted[0],
             f"all cliques of a set must use one scheduler, since one scheduler places a gang: {listed}",
-            "write the same schedulerName in every clique (one that is not written means "
+            "write the same schedulerName in every clique (the default is "
             f"{schedulers.default_profile_name})",
         )
         return

@@ -1,4 +1,4 @@
-"""Rules for resource claims that pods share."""
+"""Rules for resource claims that pods share: templates, references to them, and filters."""
 
 from collections.abc import Iterator, Sequence
 

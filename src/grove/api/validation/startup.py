@@ -1,4 +1,4 @@
-"""The order in which cliques start: with CliqueStartupTypeExplicit, `startsAfter` must be a graph without cycles."""
+"""Rules for the start order: with CliqueStartupTypeExplicit, `startsAfter` must be a graph without cycles."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def check_startup(pcs: PodCliqueSet) -> Iterator[Problem]:
 
 
 def cycles(graph: dict[str, list[str]]) -> list[list[str]]:
-    """One cycle through each knot of a graph that has any, each from its first node in the order of the graph."""
+    """One cycle of each group of nodes that form cycles. A cycle begins with its first node in the graph's order."""
     found: list[list[str]] = []
     done: set[str] = set()
     for start in graph:

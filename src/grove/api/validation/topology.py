@@ -1,7 +1,9 @@
-"""Rules for topology constraints: one topology per set, known domains, no level narrower than the ones inside it.
+"""Rules for topology constraints.
 
-A constraint stands on the set, on a scaling group or on a clique. Its topology's name may be inherited: a group
-inherits from the set; a clique from its group if that has a constraint, else from the set.
+    one topology per set; every domain is a level of it; no constraint is narrower than the constraints inside it
+
+The set, a scaling group or a clique may have a constraint. A constraint without a topology name inherits it: a group
+from the set; a clique from its group if that has a constraint, otherwise from the set.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +19,13 @@ from grove.schema.errors import Path
 
 
 @dataclass(frozen=True)
-class Place:
-    """A constraint with where it stands, and the constraints of the levels that enclose it, nearest first."""
+class PlacedConstraint:
+    """A constraint with its position in the set and the constraints that enclose it, nearest first."""
 
     what: str
     path: Path
     constraint: TopologyConstraint
-    enclosing: tuple["Place", ...]
+    enclosing: tuple["PlacedConstraint", ...]
 
     @property
     def inherited_name(self) -> str | None:
@@ -34,28 +36,28 @@ class Place:
         return self.constraint.topology_name or self.inherited_name
 
 
-def places(pcs: PodCliqueSet) -> list[Place]:
+def placed_constraints(pcs: PodCliqueSet) -> list[PlacedConstraint]:
     """All constraints of a set, outer ones first."""
     template = pcs.spec.template
-    found: list[Place] = []
-    of_set: tuple[Place, ...] = ()
+    found: list[PlacedConstraint] = []
+    of_set: tuple[PlacedConstraint, ...] = ()
     if template.topology_constraint is not None:
         path: Path = ("spec", "template", "topologyConstraint")
-        of_set = (Place("the set", path, template.topology_constraint, ()),)
+        of_set = (PlacedConstraint("the set", path, template.topology_constraint, ()),)
         found += of_set
-    around: dict[str, tuple[Place, ...]] = {}
+    around: dict[str, tuple[PlacedConstraint, ...]] = {}
     for i, group in enumerate(template.pod_clique_scaling_groups):
         enclosing = of_set
         if group.topology_constraint is not None:
             path = (*GROUPS, i, "topologyConstraint")
-            place = Place(f"scaling group {group.name!r}", path, group.topology_constraint, of_set)
+            place = PlacedConstraint(f"scaling group {group.name!r}", path, group.topology_constraint, of_set)
             found.append(place)
             enclosing = (place, *of_set)
         around |= dict.fromkeys(group.clique_names, enclosing)
     for i, clique in enumerate(template.cliques):
         if clique.topology_constraint is not None:
             path = (*CLIQUES, i, "topologyConstraint")
-            place = Place(
+            place = PlacedConstraint(
                 f"clique {clique.name!r}", path, clique.topology_constraint, around.get(clique.name, of_set)
             )
             found.append(place)
@@ -65,13 +67,13 @@ def places(pcs: PodCliqueSet) -> list[Place]:
 def check_topology(
     pcs: PodCliqueSet, *, enabled: bool, topologies: Mapping[str, ClusterTopologyBinding] | None
 ) -> Iterator[Problem]:
-    """`topologies` is None where the cluster's are not known: then only what the set itself says is checked."""
-    found = places(pcs)
+    """If `topologies` is None, the topologies of the cluster are not known, and the domains are not checked."""
+    found = placed_constraints(pcs)
     if not enabled:
         for place in found:
             yield forbidden(
                 place.path,
-                "topology-aware scheduling is switched off in this cluster",
+                "topology-aware scheduling is disabled in this cluster",
                 "remove the constraint, or set topologyAwareScheduling.enabled in the operator's configuration",
             )
         return
@@ -98,8 +100,8 @@ def check_topology(
 
 
 def check_topology_unchanged(new: PodCliqueSet, old: PodCliqueSet) -> Iterator[Problem]:
-    """Constraints cannot change, but packDomain may become pack.required, and a missing topologyName may be added."""
-    after, before = ({p.what: p for p in places(s)} for s in (new, old))
+    """Constraints are immutable, except that pack.required may replace packDomain, and a missing name may be added."""
+    after, before = ({p.what: p for p in placed_constraints(s)} for s in (new, old))
     for what, now in after.items():
         was = before.pop(what, None)
         if was is None:
@@ -111,13 +113,13 @@ def check_topology_unchanged(new: PodCliqueSet, old: PodCliqueSet) -> Iterator[P
 
 
 def repairs_topology(new: PodCliqueSet, old: PodCliqueSet) -> bool:
-    """Whether an update gives a topology to a constraint that had none: then it is checked as a new one."""
-    before = {p.what: p for p in places(old)}
-    return any(p.what in before and p.name and _is_repair(p, before[p.what]) for p in places(new))
+    """Whether an update adds a topology name that was missing. Its constraints are then checked as on creation."""
+    before = {p.what: p for p in placed_constraints(old)}
+    return any(p.what in before and p.name and _is_repair(p, before[p.what]) for p in placed_constraints(new))
 
 
 def deprecations(pcs: PodCliqueSet) -> Iterator[Problem]:
-    for place in places(pcs):
+    for place in placed_constraints(pcs):
         if place.constraint.pack_domain is not None:
             yield warning(
                 (*place.path, "packDomain"),
@@ -127,18 +129,18 @@ def deprecations(pcs: PodCliqueSet) -> Iterator[Problem]:
             )
 
 
-def _meaning(place: Place) -> tuple[str | None, str | None, str | None]:
+def _meaning(place: PlacedConstraint) -> tuple[str | None, str | None, str | None]:
     c = place.constraint
     return c.topology_name, c.required, c.preferred
 
 
-def _is_repair(now: Place, was: Place) -> bool:
-    """Old sets could name a domain without a topology: then a name may be added, and nothing else changed."""
+def _is_repair(now: PlacedConstraint, was: PlacedConstraint) -> bool:
+    """Old sets could have packDomain without a topology: an update may add the name and change nothing else."""
     nameless = was.name is None and was.constraint.pack_domain is not None
     return nameless and _meaning(now)[1:] == _meaning(was)[1:]
 
 
-def _check_names(found: list[Place]) -> Iterator[Problem]:
+def _check_names(found: list[PlacedConstraint]) -> Iterator[Problem]:
     for place in found:
         path = (*place.path, "topologyName")
         own, inherited = place.constraint.topology_name, place.inherited_name
@@ -171,7 +173,7 @@ def _check_names(found: list[Place]) -> Iterator[Problem]:
                 )
 
 
-def _check_domains(place: Place, domains: list[str]) -> Iterator[Problem]:
+def _check_domains(place: PlacedConstraint, domains: list[str]) -> Iterator[Problem]:
     for path, domain in _domains_of(place):
         if domain not in domains:
             yield unsupported(
@@ -179,7 +181,7 @@ def _check_domains(place: Place, domains: list[str]) -> Iterator[Problem]:
             )
 
 
-def _domains_of(place: Place) -> Iterator[tuple[Path, str]]:
+def _domains_of(place: PlacedConstraint) -> Iterator[tuple[Path, str]]:
     c = place.constraint
     if c.pack_domain:
         yield (*place.path, "packDomain"), c.pack_domain
@@ -189,8 +191,8 @@ def _domains_of(place: Place) -> Iterator[tuple[Path, str]]:
         yield (*place.path, "pack", "preferred"), c.pack.preferred
 
 
-def _check_hierarchy(place: Place, domains: list[str]) -> Iterator[Problem]:
-    """`domains` run from broad to narrow: what encloses must not come after what it encloses."""
+def _check_hierarchy(place: PlacedConstraint, domains: list[str]) -> Iterator[Problem]:
+    """`domains` are in order, broadest first: an enclosing level must not come after the level inside it."""
     for field in ("required", "preferred"):
         inner = getattr(place.constraint, field)
         for outer_place in place.enclosing:
@@ -205,7 +207,7 @@ def _check_hierarchy(place: Place, domains: list[str]) -> Iterator[Problem]:
 
 
 def _check_redundant(
-    place: Place, topologies: Mapping[str, ClusterTopologyBinding] | None
+    place: PlacedConstraint, topologies: Mapping[str, ClusterTopologyBinding] | None
 ) -> Iterator[Problem]:
     binding = (topologies or {}).get(place.name or "")
     domains = [level.domain for level in binding.spec.levels] if binding else []

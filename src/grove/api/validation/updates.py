@@ -1,4 +1,4 @@
-"""What may not change in a set that exists, beyond the fields that the models mark immutable."""
+"""Rules for updates of a set: names of cliques and groups, start order, scheduler, and all immutable fields."""
 
 from collections.abc import Iterator
 

@@ -12,7 +12,7 @@ from grove.api.defaults import with_defaults
 from grove.api.meta import OwnerReference, Resource
 from grove.api.podcliqueset import Clique, PodCliqueSet, ScalingGroup
 from grove.api.validation.podspec import scheduler_name
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.plan.layout.template_hash import generation_hash, template_hash
 
 
@@ -79,7 +79,8 @@ class SetLayout:
     def topology_name(self) -> str | None:
         """The topology that the set names. Validation made sure that all its constraints agree."""
         return next(
-            (p.constraint.topology_name for p in places(self.pcs) if p.constraint.topology_name), None
+            (p.constraint.topology_name for p in placed_constraints(self.pcs) if p.constraint.topology_name),
+            None,
         )
 
     @cached_property

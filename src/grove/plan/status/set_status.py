@@ -28,7 +28,7 @@ from grove.api.podgang import PodGang
 from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import is_available, is_updated
@@ -188,7 +188,7 @@ def _topology(
 
 
 def _levels(layout: SetLayout, topology: ObservedTopology) -> tuple[ConditionStatus, str, str] | None:
-    constraints = [p.constraint for p in places(layout.pcs)]
+    constraints = [p.constraint for p in placed_constraints(layout.pcs)]
     domains = dict.fromkeys(d for c in constraints for d in (c.required, c.preferred) if d)
     if not topology.enabled:
         if not domains:

@@ -15,7 +15,7 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import GangPackConstraint, GangTopologyConstraint, PodGang
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.problem import Problem, forbidden
-from grove.api.validation.topology import Place, places
+from grove.api.validation.topology import PlacedConstraint, placed_constraints
 from grove.schedulers.types import Json, ObjectKind, Refusal, SchedulerObject
 
 TOPOLOGIES = ObjectKind(
@@ -111,7 +111,7 @@ def topology_object(binding: ClusterTopologyBinding) -> SchedulerObject:
 
 def check_constraints(pcs: PodCliqueSet, *, off: bool) -> Iterator[Problem]:
     """Required constraints that Koordinator can never keep; `off` is whether network topology is not set up."""
-    for place in places(pcs):
+    for place in placed_constraints(pcs):
         if not place.constraint.required:
             continue
         if off:
@@ -161,7 +161,7 @@ def _obstacle(label: str, is_whole_gang: bool, layers: NetworkLayers) -> tuple[s
     return "", ""
 
 
-def _covers_base_gang(pcs: PodCliqueSet, place: Place) -> bool:
+def _covers_base_gang(pcs: PodCliqueSet, place: PlacedConstraint) -> bool:
     """Whether the base gang has no pod group outside of the constraint."""
     template = pcs.spec.template
     grouped = {name for g in template.pod_clique_scaling_groups for name in g.clique_names}

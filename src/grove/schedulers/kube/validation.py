@@ -6,13 +6,13 @@ from grove.api.podcliqueset import PodCliqueSet
 from grove.api.validation import Problem
 from grove.api.validation.cliques import PATH
 from grove.api.validation.problem import warning
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.schedulers.kube.priorities import SYSTEM_PREFIX, priority_class_of
 
 
 def warnings_for(pcs: PodCliqueSet) -> Iterator[Problem]:
     yield from _priority_warnings(pcs)
-    for place in places(pcs):
+    for place in placed_constraints(pcs):
         if place.constraint.preferred:
             yield warning(
                 (*place.path, "pack", "preferred"),

@@ -6,7 +6,7 @@ from grove.api import labels
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.podgang import GangTopologyConstraint, PodGang
 from grove.api.validation.problem import Problem, warning
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.schedulers.types import Json, ObjectKind, Refusal, Served
 
 POD_GROUPS = ObjectKind("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
@@ -132,7 +132,7 @@ def check_surplus(pcs: PodCliqueSet) -> Iterator[Problem]:
     Volcano looks for a domain with room for all pods of a subgroup, including those beyond the minimum.
     """
     groups = {n: g.name for g in pcs.spec.template.pod_clique_scaling_groups for n in g.clique_names}
-    constrained = {p.what for p in places(pcs) if p.constraint.required}
+    constrained = {p.what for p in placed_constraints(pcs) if p.constraint.required}
     for i, clique in enumerate(pcs.spec.template.cliques):
         around = {f"clique {clique.name!r}", f"scaling group {groups.get(clique.name)!r}"}
         minimum = clique.spec.min_available or clique.spec.replicas

@@ -37,7 +37,7 @@ from grove.api.pod_view import Pod
 from grove.api.podcliqueset import Clique, PodCliqueSet
 from grove.api.podgang import PodGang, PodGroup
 from grove.api.validation.problem import Problem, forbidden, invalid, warning
-from grove.api.validation.topology import places
+from grove.api.validation.topology import placed_constraints
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
@@ -197,7 +197,7 @@ class YuniKorn(Backend):
             yield invalid(("metadata", "annotations", PARAMETERS), parameters, str(e), remedy)
         for i, clique in enumerate(pcs.spec.template.cliques):
             yield from check_template(clique, ("spec", "template", "cliques", i, "spec", "podSpec"))
-        for place in places(pcs):
+        for place in placed_constraints(pcs):
             if place.constraint.required:
                 yield forbidden(place.path, _NO_TOPOLOGY, _NO_TOPOLOGY_REMEDY)
             else:

@@ -567,7 +567,7 @@ CREATE_RULES = [
         pcs(podCliqueScalingGroups=[group(annotations={MNNVL: "none"})]),
         pcs(podCliqueScalingGroups=[group(annotations={MNNVL: "g"})]),
         f"{T}.podCliqueScalingGroups[0].annotations[{MNNVL}]",
-        "switched off",
+        "disabled",
         ValidationContext(),
     ),
     # Topology
@@ -576,7 +576,7 @@ CREATE_RULES = [
         pcs(),
         pcs(topologyConstraint=pack("rack")),
         f"{T}.topologyConstraint",
-        "switched off",
+        "disabled",
         ValidationContext(),
     ),
     Rule(
