@@ -1,7 +1,7 @@
-"""How benchmarks measure and report: CPU per object, and ratios of things measured side by side in one run.
+"""How benchmarks measure and report: CPU per object, and ratios of contenders measured side by side in one run.
 
-The machine is shared and noisy, so each contender runs several times in turn and its best run
-counts; no absolute time is judged.
+The machine is shared and noisy. So the contenders run in turn, several times, and the best run of each counts. No
+budget is an absolute time.
 """
 
 import gc
@@ -31,7 +31,7 @@ class Budget:
 def cpu_per_object(
     contenders: dict[str, Callable[[], object]], count: int, rounds: int = 7
 ) -> dict[str, float]:
-    """Microseconds of CPU per object for each contender, which works through `count` objects in one call."""
+    """Microseconds of CPU per object for each contender. A contender processes `count` objects per call."""
     best = dict.fromkeys(contenders, float("inf"))
     for _ in range(rounds):
         for name, work in contenders.items():
@@ -50,7 +50,7 @@ def report(title: str, found: dict[str, float]) -> None:
 
 
 def finish(budgets: list[Budget]) -> None:
-    """Prints the budgets, and ends with exit code 1 when one is not kept."""
+    """Prints the budgets and exits, with code 1 if one is exceeded."""
     for budget in budgets:
         print(budget)
     sys.exit(0 if all(b.kept for b in budgets) else 1)

@@ -1,6 +1,6 @@
-"""What the runtime costs per object: a create, a patch, a watch event, a look at an unchanged object; and memory.
+"""Measures the runtime per object: a create, a patch, a watch event, a reconcile that changes nothing; and memory.
 
-The server is the embedded one, behind a port in a process of its own, so only the client's CPU is counted.
+The embedded API server runs in a process of its own, so only the CPU of the client is measured.
 """
 
 import asyncio
@@ -55,9 +55,9 @@ async def main() -> None:
     report(
         "CPU of the runtime",
         {
-            "a watch event, decoded, in the cache, noted": events,
-            "decoding the same pod and no more": plain,
-            "a look at an unchanged object": looks,
+            "a watch event: decoded, cached, enqueued": events,
+            "decoding the same pod alone": plain,
+            "a reconcile that changes nothing": looks,
             "a create": ours,
             "a create with bare aiohttp": bare,
             "a patch": patches,
@@ -68,7 +68,7 @@ async def main() -> None:
             Budget("a watch event to its bare decoding", events / plain, 5.0),
             Budget("a create to one with bare aiohttp", ours / bare, 1.6),
             Budget("KB of memory per pod in the cache", memory / 1024, 5.0),
-            Budget(f"requests for a look at {COUNT} unchanged objects", requests, 0),
+            Budget(f"requests of {COUNT} reconciles that change nothing", requests, 0),
         ]
     )
 
@@ -88,7 +88,7 @@ async def _decode_all(bodies: list[bytes]) -> list[Pod]:
 
 
 class _Recorded:
-    """A transport that streams what was recorded, in pieces as large as aiohttp's, and answers nothing else."""
+    """A transport that streams recorded events in chunks as large as aiohttp's, and answers nothing else."""
 
     def __init__(self, lines: list[bytes]) -> None:
         self.status = 200
@@ -118,7 +118,7 @@ def _owner(pod: Pod) -> list[str]:
 
 
 async def _informer(transport: _Recorded) -> tuple[Informer[Pod], Controller[ObjectKey]]:
-    """Reads all into a cache with an index, and notes a key for each."""
+    """Reads all events into a cache with an index, and enqueues a key for each."""
     informer = Informer(Client(transport), PODS, decode, indexes={"owner": _owner})
 
     async def nothing(key: ObjectKey) -> None:

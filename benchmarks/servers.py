@@ -1,4 +1,4 @@
-"""API servers in processes of their own, so that only the client's CPU is counted: the embedded one, or a real one."""
+"""API servers in processes of their own, so that only the CPU of the client is measured: embedded or real."""
 
 import asyncio
 import multiprocessing
@@ -27,7 +27,7 @@ WRITES = ("create", "update", "patch", "delete")
 
 @dataclass(frozen=True)
 class Server:
-    """`audit` counts what a real server answered; what the embedded one is asked is counted on the way to it."""
+    """`audit` counts the requests to a real server. The recorder counts those to the embedded one."""
 
     bench: ClusterConnection
     operator: ClusterConnection
@@ -39,7 +39,7 @@ class Server:
 
 @dataclass
 class Recorder:
-    """The operator's way to a server. Keeps every write that was accepted, and counts, since `forget`."""
+    """The transport of the operator. Records every request since `forget`."""
 
     inner: Transport
     audit: RequestCounter | None
@@ -47,7 +47,7 @@ class Recorder:
 
     async def send(self, request: Request) -> Response:
         response = await self.inner.send(request)
-        self.answered.append((request, response.status))  # counted later: it is part of what is measured
+        self.answered.append((request, response.status))  # counted later, outside of the measurement
         return response
 
     async def stream(self, request: Request) -> Stream:
@@ -78,12 +78,12 @@ class Recorder:
 
 @contextmanager
 def embedded() -> Iterator[Server]:
-    """The embedded API server, with nobody who schedules pods or runs them."""
+    """The embedded API server, without a scheduler and without a kubelet."""
     context = multiprocessing.get_context("spawn")
     near, far = context.Pipe()
     process = context.Process(target=_serve, args=(far,), daemon=True)
     process.start()
-    far.close()  # so that a server that does not start is an error here, and not waited for
+    far.close()  # a server that does not start is then an error here, instead of a wait for ever
     try:
         cluster = ClusterConnection(near.recv(), FixedToken())
         yield Server(cluster, cluster)
@@ -94,7 +94,7 @@ def embedded() -> Iterator[Server]:
 
 @contextmanager
 def real(*start: Any, **settings: Any) -> Iterator[Server]:
-    """A kube-apiserver of the testbed with its controllers; nobody schedules unless the settings say so.
+    """A kube-apiserver of the testbed with its controllers; without a scheduler unless the settings name one.
 
     Raises NotBuiltError.
     """
@@ -113,7 +113,7 @@ def _verb(request: Request) -> str:
 
 
 def _resource(path: str) -> str:
-    """As in an audit log: `pods`, `pods/status`, or the path if it is about no kind of objects."""
+    """As in an audit log: `pods`, `pods/status`, or the path if it names no resource."""
     _, found, rest = path.partition("/namespaces/")
     if not found:
         parts = path.strip("/").split("/")
