@@ -1,16 +1,25 @@
-"""The vocabulary: Grove's kinds, names, labels and conditions. Also the SDK that users import::
+"""Grove's vocabulary: kinds, names, labels, conditions. This package is also the SDK that users import::
 
-from grove.api import Clique, ObjectMeta, PodCliqueSet, PodCliqueSetSpec, PodCliqueSetTemplate
+    from grove.api import Clique, ObjectMeta, PodCliqueSet, PodCliqueSetSpec, PodCliqueSetTemplate
 
-pod = {"containers": [{"name": "worker", "image": "example.com/worker:1"}]}
-pcs = PodCliqueSet(
-    metadata=ObjectMeta(name="llama"),
-    spec=PodCliqueSetSpec(
-        replicas=2,
-        template=PodCliqueSetTemplate(cliques=[Clique.of("worker", pod, replicas=4, min_available=3)]),
-    ),
-)
-print(pcs.to_yaml())
+    pod = {"containers": [{"name": "worker", "image": "example.com/worker:1"}]}
+    pcs = PodCliqueSet(
+        metadata=ObjectMeta(name="llama"),
+        spec=PodCliqueSetSpec(
+            replicas=2,
+            template=PodCliqueSetTemplate(cliques=[Clique.of("worker", pod, replicas=4, min_available=3)]),
+        ),
+    )
+    print(pcs.to_yaml())
+
+podcliqueset, podclique, scalinggroup,
+podgang, topology, sharing, config      the kinds, and the operator's configuration
+meta, scalars, groups                   what the kinds share
+names, labels, conditions, reasons      the names and codes that Grove writes
+defaults                                the defaults of a PodCliqueSet
+pod_view, event_view                    the fields of Pods and Events that Grove reads
+validation/                             rules for the kinds
+serialization/                          JSON, YAML, CRDs, manifests
 """
 
 from grove.api.config import OperatorConfiguration, SchedulerProfile

@@ -1,14 +1,14 @@
-"""Why something runs or does not: a fixed vocabulary, used by `grove explain` and in conditions.
+"""The reasons why a set, gang, clique or pod runs or does not run, for `grove explain` and the condition Running.
 
-A pod comes to life in steps, and at each of them somebody must act. A reason names the step that is not passed yet, who
-acts next, what that means and what a user can do. docs/troubleshooting.md has a section for each.
+A pod passes through the steps below, and at each of them somebody must act. A reason has the step that is not passed
+yet, who must act next, what it means and what a user can do. docs/troubleshooting.md has a section for each reason.
 """
 
 import enum
 
 
 class Step(enum.StrEnum):
-    """The steps of the flow, in order."""
+    """The steps from a PodCliqueSet to ready pods, in order."""
 
     VALIDATED = "validated"
     MADE = "gangs and cliques made"
@@ -33,21 +33,22 @@ class Actor(enum.StrEnum):
 
 
 class Weight(enum.IntEnum):
-    """Which of several reasons is told first: the cause before what follows from it."""
+    """Which of several reasons is reported first: the highest, so that a cause comes before its consequences."""
 
     NOTE = 0
-    """Keeps nothing from running, and is worth knowing."""
+    """Does not keep anything from running."""
     FINE = 1
+    """Everything that the spec asks for runs, or has finished."""
     BEHIND = 2
-    """Waits for another part of the set, which has a reason of its own."""
+    """Waits for another part of the set, which has its own reason."""
     PASSING = 3
-    """Passes by itself, if whoever acts next does."""
+    """Passes without help, as soon as the next actor has acted."""
     STUCK = 4
-    """Stays as it is until somebody helps."""
+    """Stays until somebody intervenes."""
 
 
 class RunReason(enum.StrEnum):
-    """The value is the code, for scripts and conditions."""
+    """The value is the code for scripts and conditions; it never changes."""
 
     weight: Weight
     step: Step
@@ -69,32 +70,32 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.VALIDATED,
         Actor.GROVE,
-        "It is being deleted, and goes when its pods have gone.",
-        "Wait. If it stays, look at what holds its pods: a node that does not answer, or a finalizer.",
+        "It is being deleted, and ends when its pods are gone.",
+        "Wait. If it stays, find out what holds its pods: an unreachable node, or a finalizer.",
     )
     INVALID_SET = (
         "InvalidSet",
         Weight.STUCK,
         Step.VALIDATED,
         Actor.YOU,
-        "The set breaks a rule. Nothing is made of this version; what ran before goes on running.",
-        "Correct the fields that are named. `grove validate -f FILE` checks the file before it is applied.",
+        "The set is not valid. Grove ignores this version of it; what ran before keeps running.",
+        "Correct the fields in the message. `grove validate -f FILE` checks a file before you apply it.",
     )
     NOT_SEEN_YET = (
         "NotSeenYet",
         Weight.PASSING,
         Step.VALIDATED,
         Actor.GROVE,
-        "The operator has not acted on this version of the set yet.",
-        "Wait a moment. If it stays, check that the operator runs and that it may read this namespace.",
+        "The operator has not reconciled this version of the set yet.",
+        "Wait a moment. If it stays, check that the operator runs and may read this namespace.",
     )
     PARTS_REFUSED_BY_SERVER = (
         "PartsRefusedByServer",
         Weight.STUCK,
         Step.MADE,
         Actor.YOU,
-        "The API server refused something that the set consists of: a clique, a gang, a Service, a claim.",
-        "Read what it said: a quota, a missing right of the operator, a name that is taken? Grove tries again.",
+        "The API server refused an object of the set: a clique, a gang, a Service, a claim.",
+        "Read its message: a quota, a missing permission of the operator, a name conflict? Grove retries.",
     )
     WAITING_FOR_PARTS = (
         "WaitingForParts",
@@ -109,8 +110,8 @@ class RunReason(enum.StrEnum):
         Weight.NOTE,
         Step.MADE,
         Actor.YOU,
-        "Topology constraints of the set have no effect in this cluster.",
-        "Create the ClusterTopologyBinding with these levels, switch topology on, or drop the constraints.",
+        "The topology constraints of the set have no effect in this cluster.",
+        "Create the ClusterTopologyBinding with these levels, enable topology, or remove the constraints.",
     )
     SEVERAL_BACKENDS_MATCH = (
         "SeveralBackendsMatch",
@@ -118,7 +119,7 @@ class RunReason(enum.StrEnum):
         Step.MADE,
         Actor.YOU,
         "Several scheduler backends serve the schedulerName of this set; the first profile wins.",
-        "If that is not the one you want, name another in the annotation grove.io/scheduler-backend of the set.",
+        "To choose another, name it in the annotation grove.io/scheduler-backend of the set.",
     )
     SCHEDULER_NOT_INSTALLED = (
         "SchedulerNotInstalled",
@@ -133,15 +134,15 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.SYNCED,
         Actor.YOU,
-        "The queue that the gang is for does not exist, or is not open to it.",
-        "Create the queue, or name another one on the set. The gang goes on by itself.",
+        "The queue of the gang does not exist, or does not accept it.",
+        "Create the queue, or name another one on the set. The gang then continues.",
     )
     REFUSED_BY_BACKEND = (
         "RefusedByBackend",
         Weight.STUCK,
         Step.SYNCED,
         Actor.YOU,
-        "The scheduler backend cannot give this gang what it asks for, and refuses it rather than give less.",
+        "The scheduler backend cannot give this gang everything that it asks for, and refuses it.",
         "Change the set as the message says, or choose another scheduler.",
     )
     BACKEND_FAILED = (
@@ -149,15 +150,15 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.SYNCED,
         Actor.BACKEND,
-        "The scheduler backend could not write the scheduler's objects, or has a defect.",
-        "Read the message: a missing right, a webhook, a server that fails? The backend tries again.",
+        "The scheduler backend could not write the scheduler's objects, or has a bug.",
+        "Read the message: a missing permission, a webhook, a failing server? The backend retries.",
     )
     WAITING_FOR_BACKEND = (
         "WaitingForBackend",
         Weight.PASSING,
         Step.SYNCED,
         Actor.BACKEND,
-        "The scheduler backend has not said yet that the scheduler knows this version of the gang.",
+        "The scheduler backend has not confirmed this version of the gang yet.",
         "Wait a moment. If it stays, check that the backend is enabled, or that its own deployment runs.",
     )
     WEAKER_THAN_ASKED = (
@@ -165,24 +166,24 @@ class RunReason(enum.StrEnum):
         Weight.NOTE,
         Step.SYNCED,
         Actor.YOU,
-        "The gang is handed to the scheduler, but this cluster cannot promise all that it asks for.",
-        "Accept it, use a scheduler that can, or make it wait: annotation grove.io/gang-guarantee: strict.",
+        "The scheduler has the gang, but this cluster cannot promise everything that it asks for.",
+        "Accept it, use a scheduler that can, or have such gangs refused: annotation grove.io/gang-guarantee: strict.",
     )
     PODS_REFUSED_BY_SERVER = (
         "PodsRefusedByServer",
         Weight.STUCK,
         Step.CREATED,
         Actor.YOU,
-        "The API server refuses the pods. The whole gang waits.",
-        "Read what it said: the podSpec, a quota, a policy, a webhook? Grove tries again by itself.",
+        "The API server refuses to create the pods. The whole gang waits.",
+        "Read its message: the podSpec, a quota, a policy, a webhook? Grove retries.",
     )
     PODS_NOT_DELETED = (
         "PodsNotDeleted",
         Weight.STUCK,
         Step.CREATED,
         Actor.YOU,
-        "The API server refuses to delete pods that are to go, or to be replaced.",
-        "Read what it said: a policy, a webhook, a missing right of the operator? Grove tries again by itself.",
+        "The API server refuses to delete pods that are surplus or must be replaced.",
+        "Read its message: a policy, a webhook, a missing permission of the operator? Grove retries.",
     )
     WAITING_FOR_PODS = (
         "WaitingForPods",
@@ -197,7 +198,7 @@ class RunReason(enum.StrEnum):
         Weight.BEHIND,
         Step.INITIALIZED,
         Actor.GROVE,
-        "The pods stay behind their gates until every pod of the gang exists and the gang names them all.",
+        "The pods keep their gates until every pod of the gang exists and the PodGang lists them all.",
         "Look at the cliques of the gang that lack pods.",
     )
     WRONG_SCHEDULER = (
@@ -205,39 +206,39 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.UNGATED,
         Actor.YOU,
-        "Pods were made for another scheduler than the one that the gang is for now.",
-        "Delete these pods: they are made anew for the right one. Or change the scheduler of the set back.",
+        "Pods were created for another scheduler than the one that the gang has now.",
+        "Delete these pods: Grove recreates them for the right one. Or change the scheduler of the set back.",
     )
     POD_LINK_DROPPED = (
         "PodLinkDropped",
         Weight.STUCK,
         Step.UNGATED,
         Actor.YOU,
-        "The API server took away what ties the pods to their gang, so their gates stay closed.",
-        "Switch on the feature that the message names, or remove the webhook that changes the pods.",
+        "The API server dropped the field that links the pods to their gang, so Grove keeps their gates.",
+        "Enable the feature gate in the message, or remove the webhook that changes the pods.",
     )
     HELD_BY_OTHER_GATE = (
         "HeldByOtherGate",
         Weight.STUCK,
         Step.UNGATED,
         Actor.YOU,
-        "Pods are held by a scheduling gate that is not Grove's, and so is their gang.",
-        "See to whoever put that gate there: a quota manager, a policy, or the podSpec itself.",
+        "Pods, and so their gang, wait for a scheduling gate that is not Grove's.",
+        "Find out who set that gate: a quota manager, a policy, or the podSpec itself.",
     )
     GATES_NOT_OPENED = (
         "GatesNotOpened",
         Weight.STUCK,
         Step.UNGATED,
         Actor.YOU,
-        "The pods may go, and the API server refuses to let Grove remove their gates.",
-        "Read what it said: a policy, a webhook, a missing right of the operator? Grove tries again by itself.",
+        "The gang is ready to be released, but the API server refuses to remove the gates.",
+        "Read its message: a policy, a webhook, a missing permission of the operator? Grove retries.",
     )
     WAITING_FOR_BASE_GANG = (
         "WaitingForBaseGang",
         Weight.BEHIND,
         Step.UNGATED,
         Actor.SCHEDULER,
-        "A copy of a scaling group beyond its minimum waits until the base gang has its place.",
+        "A copy of a scaling group beyond its minimum waits until the base gang is scheduled.",
         "Look at the base gang.",
     )
     WAITING_FOR_MINIMUM = (
@@ -245,7 +246,7 @@ class RunReason(enum.StrEnum):
         Weight.BEHIND,
         Step.UNGATED,
         Actor.SCHEDULER,
-        "Pods beyond the minimum of their clique wait until the gang has its place, to take no room from it.",
+        "Pods beyond the minimum of their clique wait until the gang is scheduled, to leave it the room.",
         "Look at the pods of the gang's minimum.",
     )
     WAITING_FOR_GATES = (
@@ -253,7 +254,7 @@ class RunReason(enum.StrEnum):
         Weight.PASSING,
         Step.UNGATED,
         Actor.GROVE,
-        "Everything is in place and the gates are about to be opened.",
+        "The gang is ready to be released, and Grove is about to remove the gates.",
         "Wait a moment. If it stays, check that the operator runs.",
     )
     UNSCHEDULABLE = (
@@ -261,24 +262,24 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.SCHEDULED,
         Actor.SCHEDULER,
-        "The scheduler looked, and found no place for the pods.",
-        "Make room, add nodes, or ask for less: resources, minAvailable, selectors, topology constraints.",
+        "The scheduler found no room for the pods.",
+        "Free resources, add nodes, or ask for less: resources, minAvailable, selectors, topology constraints.",
     )
     DISRUPTED = (
         "Disrupted",
         Weight.PASSING,
         Step.SCHEDULED,
         Actor.GROVE,
-        "Pods are taken away from their nodes: preempted, evicted or drained. They are replaced.",
-        "If it happens again and again, raise the priority of the set or give it room of its own.",
+        "Pods are being preempted, evicted or drained. Grove replaces them.",
+        "If it happens repeatedly, raise the priority of the set or give it nodes of its own.",
     )
     WAITING_FOR_SCHEDULER = (
         "WaitingForScheduler",
         Weight.PASSING,
         Step.SCHEDULED,
         Actor.SCHEDULER,
-        "The gates are open and the scheduler has not said anything about the pods yet.",
-        "Wait a moment. If it stays, check that a scheduler of that name runs.",
+        "The gates are removed, and the scheduler has not reported anything about the pods yet.",
+        "Wait a moment. If it stays, check that a scheduler of this name runs.",
     )
     IMAGE_PULL_FAILING = (
         "ImagePullFailing",
@@ -286,7 +287,7 @@ class RunReason(enum.StrEnum):
         Step.STARTED,
         Actor.YOU,
         "A node cannot pull an image.",
-        "Check the image's name and tag, the registry, and imagePullSecrets. The kubelet tries again by itself.",
+        "Check the image's name and tag, the registry, and imagePullSecrets. The kubelet retries.",
     )
     CANNOT_START = (
         "CannotStart",
@@ -294,14 +295,14 @@ class RunReason(enum.StrEnum):
         Step.STARTED,
         Actor.YOU,
         "A container cannot be created: a ConfigMap, Secret, volume or device is missing, or the command is wrong.",
-        "Create what is missing or correct the podSpec. The kubelet tries again by itself.",
+        "Create what is missing, or correct the podSpec. The kubelet retries.",
     )
     CRASH_LOOPING = (
         "CrashLooping",
         Weight.STUCK,
         Step.STARTED,
         Actor.YOU,
-        "A container ends with an error and is started again and again.",
+        "A container exits with an error, again and again.",
         "Read its log: kubectl logs POD --previous.",
     )
     PODS_FAILED = (
@@ -309,15 +310,15 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.STARTED,
         Actor.YOU,
-        "Pods failed or were evicted. Grove replaces them, and waits longer each time.",
-        "Read the pod's reason and log. The next replacement comes within five minutes.",
+        "Pods failed or were evicted. Grove replaces them, with a growing backoff.",
+        "Read the pod's reason and log. Grove replaces it within five minutes.",
     )
     WAITING_FOR_START_ORDER = (
         "WaitingForStartOrder",
         Weight.BEHIND,
         Step.STARTED,
         Actor.KUBELET,
-        "The pods have their nodes and wait until the cliques that start before them are ready.",
+        "The pods have nodes and wait for the cliques that start before them.",
         "Look at those cliques.",
     )
     STARTING = (
@@ -325,7 +326,7 @@ class RunReason(enum.StrEnum):
         Weight.PASSING,
         Step.STARTED,
         Actor.KUBELET,
-        "The pods have their nodes, and their containers are being started.",
+        "The pods have nodes, and their containers are starting.",
         "Wait. If it stays, look at the events of the pod and at its node.",
     )
     NOT_READY = (
@@ -333,15 +334,15 @@ class RunReason(enum.StrEnum):
         Weight.STUCK,
         Step.READY,
         Actor.YOU,
-        "The containers run and do not report that they are ready.",
-        "Wait if they are loading. Else read their log, and check the readiness probe.",
+        "The containers run and are not ready.",
+        "Wait if they are loading. Otherwise read their log, and check the readiness probe.",
     )
     RUNNING = (
         "Running",
         Weight.FINE,
         Step.READY,
         Actor.NOBODY,
-        "Every pod that is asked for is ready.",
+        "Every pod that the spec asks for is ready.",
         "Nothing to do.",
     )
     FINISHED = (
@@ -349,7 +350,7 @@ class RunReason(enum.StrEnum):
         Weight.FINE,
         Step.READY,
         Actor.NOBODY,
-        "All pods finished their work, and their restart policy lets them end.",
+        "All pods finished, and their restart policy lets them end.",
         "Nothing to do. Delete the set when you no longer need it.",
     )
     SCALED_TO_ZERO = (
@@ -357,11 +358,11 @@ class RunReason(enum.StrEnum):
         Weight.FINE,
         Step.READY,
         Actor.NOBODY,
-        "No pods are asked for: the set is scaled to zero, or each of its cliques and scaling groups is.",
+        "The set, or each of its cliques and scaling groups, is scaled to zero.",
         "Nothing to do. To run it: kubectl scale pcs NAME --replicas=1, or the same with pclq and pcsg for its parts.",
     )
 
     @property
     def fine(self) -> bool:
-        """Whether everything that is asked for runs."""
+        """Whether everything that the spec asks for runs."""
         return self.weight <= Weight.FINE

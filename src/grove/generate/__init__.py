@@ -1,1 +1,7 @@
-"""Files of the repository that are generated from the code: the API reference, the table of schedulers, the CRDs."""
+"""Generates the files of the repository that are derived from the code; `make docs` writes them.
+
+__main__          `python -m grove.generate ROOT` writes all files below
+                  deploy/crds/*.yaml, from `grove.api.serialization.crds`
+api_reference     docs/api-reference.md, from the models
+scheduler_table   the table in docs/choosing-a-scheduler.md, from the backends and the recorded results of real tests
+"""

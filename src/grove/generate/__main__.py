@@ -1,4 +1,4 @@
-"""`python -m grove.generate ROOT` writes the generated files: CRDs, API reference, table of schedulers."""
+"""`python -m grove.generate ROOT` writes all generated files of the checkout ROOT."""
 
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from grove.generate import api_reference, scheduler_table
 
 
 def generated(root: Path) -> dict[str, str]:
-    """The generated files by their path below `root`; the table of schedulers reads its recorded results there."""
+    """The texts of all generated files, by path below `root`. Reads the recorded results of the real tests there."""
     files = {f"deploy/crds/{kind.resource.crd_name}.yaml": yaml.dump(crd(kind)) for kind in KINDS}
     return files | {
         "docs/api-reference.md": api_reference.page(),

@@ -1,4 +1,4 @@
-"""The API reference page, made from the models."""
+"""Generates docs/api-reference.md from the models."""
 
 from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
@@ -14,16 +14,16 @@ from grove.api.serialization.model import FieldInfo, Model, fields, unwrap
 
 _HEADER = """# API reference
 
-Made from the models in `src/grove/api` by `make docs`; do not edit.
+`make docs` generates this page from the models in `src/grove/api`; do not edit it.
 
-Kubernetes fills in the defaults; Grove checks the bounds. *Immutable* fields cannot change once the object exists.
+The API server fills in the defaults. Grove checks the bounds. *Immutable* fields cannot change after creation.
 """
 
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", Raw: "JSON"}
 
 
 def page() -> str:
-    """Markdown: a section per kind, and below it one per structure that it uses for the first time."""
+    """The page: a section for each kind, and in it one for each structure that no earlier kind uses."""
     described: set[type[Model]] = {ObjectMeta}
     lines = [_HEADER]
     kinds: list[type[Model]] = [*KINDS, OperatorConfiguration]
