@@ -35,7 +35,7 @@ from grove.controllers.podcliqueset.running_reasons import (
     EXPLAIN_INTERVAL_SECONDS,
     EXPLAIN_INTERVAL_SECONDS_PER_REPLICA,
 )
-from grove.controllers.shared.status_writer import STARTUP_BATCH_WINDOW_SECONDS
+from grove.controllers.shared.status_writer import STARTUP_STATUS_BATCH_WINDOW_SECONDS
 from grove.operator.assembly import Operator
 from grove.operator.process import calm_the_collector
 from grove.runtime.client.client import Client
@@ -148,7 +148,7 @@ async def measure(server: Server, replicas: int, pods: int) -> Result:
             recorder,
             EXPLAIN_INTERVAL_SECONDS
             + EXPLAIN_INTERVAL_SECONDS_PER_REPLICA * replicas
-            + STARTUP_BATCH_WINDOW_SECONDS,
+            + STARTUP_STATUS_BATCH_WINDOW_SECONDS,
         )
         stop.set()
         await running
@@ -179,7 +179,7 @@ def _operator(recorder: Recorder) -> Operator:
 
 
 async def _at_rest(
-    operator: Operator, recorder: Recorder, seconds: float = 2 * STARTUP_BATCH_WINDOW_SECONDS
+    operator: Operator, recorder: Recorder, seconds: float = 2 * STARTUP_STATUS_BATCH_WINDOW_SECONDS
 ) -> None:
     """Waits until no key is queued and nothing was answered for this long: by default longer than a status batch."""
     while True:

@@ -31,8 +31,8 @@ from grove.controllers.shared.predicates import (
     spec_or_status_edited,
 )
 from grove.controllers.shared.status_writer import (
-    BATCH_WINDOW_SECONDS,
-    STARTUP_BATCH_WINDOW_SECONDS,
+    STARTUP_STATUS_BATCH_WINDOW_SECONDS,
+    STATUS_BATCH_WINDOW_SECONDS,
     StatusWriter,
 )
 from grove.plan.layout.clique_position import CliquePosition, find_position
@@ -208,7 +208,7 @@ class CliqueController:
             old,
             status,
             immediately=bool(failures or known),
-            window_seconds=STARTUP_BATCH_WINDOW_SECONDS if starting else BATCH_WINDOW_SECONDS,
+            window_seconds=STARTUP_STATUS_BATCH_WINDOW_SECONDS if starting else STATUS_BATCH_WINDOW_SECONDS,
         )
         if old and old.scheduled_replicas and write.written and not write.written.scheduled_replicas:
             note = f"none of {old.scheduled_replicas} scheduled pods is left"

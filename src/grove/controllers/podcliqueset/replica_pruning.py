@@ -16,7 +16,7 @@ from grove.controllers.shared.finalizers import remove_finalizer
 from grove.controllers.shared.indexes import ReplicaKey, label
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.surplus import is_surplus, is_surplus_part
+from grove.plan.objects.unwanted import is_unwanted, is_unwanted_part
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import key_of
 
@@ -67,8 +67,8 @@ class ReplicaPruning:
         async def prune(informer: Informer[Any], code: str) -> list[Failure]:
             names = _names(wanted, informer)
             parts = informer.cache.by_index("replica", key)
-            surplus = [p for p in parts if is_surplus_part(p, names, layout, key.replica, copies)]
-            return await delete_all(informer, surplus, code)
+            unwanted = [p for p in parts if is_unwanted_part(p, names, layout, key.replica, copies)]
+            return await delete_all(informer, unwanted, code)
 
         failures = await prune(groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
         return failures + await prune(cliques, "ERR_DELETE_PODCLIQUE")
@@ -77,13 +77,13 @@ class ReplicaPruning:
         """A gang is deleted when no pod of it is left."""
         gangs, pods = self._informers.gangs, self._informers.pods.cache
         names = _names(wanted, gangs)
-        surplus = [
+        unwanted = [
             gang
             for gang in gangs.cache.by_index("replica", key)
-            if is_surplus(gang.metadata.name or "", names, key.name, key.replica)
+            if is_unwanted(gang.metadata.name or "", names, key.name, key.replica)
             and not pods.by_index("gang", key_of(gang))
         ]
-        return await delete_all(gangs, surplus, "ERR_DELETE_EXCESS_PODGANG")
+        return await delete_all(gangs, unwanted, "ERR_DELETE_EXCESS_PODGANG")
 
     async def _prune_companions(self, key: ReplicaKey, wanted: Sequence[DesiredObject]) -> list[Failure]:
         failures: list[Failure] = []
@@ -91,13 +91,13 @@ class ReplicaPruning:
             if (informer := self._informers.companions.get(kind)) is None:
                 continue
             names = _names(wanted, informer)
-            surplus = [
+            unwanted = [
                 companion
                 for companion in informer.cache.by_index("replica", key)
                 if label(companion, labels.COMPONENT) in _COMPONENTS_PER_REPLICA
-                and is_surplus(companion.metadata.name or "", names, key.name, key.replica)
+                and is_unwanted(companion.metadata.name or "", names, key.name, key.replica)
             ]
-            failures += await delete_all(informer, surplus, f"ERR_DELETE_{kind.upper()}")
+            failures += await delete_all(informer, unwanted, f"ERR_DELETE_{kind.upper()}")
         return failures
 
 

@@ -13,7 +13,7 @@ from grove.controllers.podcliqueset.running_reasons import EXPLAIN_INTERVAL_SECO
 from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.failures import Failure, last_errors
 from grove.controllers.shared.informers import Informers
-from grove.controllers.shared.status_writer import BATCH_WINDOW_SECONDS, StatusWriter, write_status
+from grove.controllers.shared.status_writer import STATUS_BATCH_WINDOW_SECONDS, StatusWriter, write_status
 from grove.plan.explain import Finding, in_words
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status import conditions as status_conditions
@@ -25,7 +25,7 @@ MAX_PROBLEMS_CHARS = 4000
 MAX_EVENT_NOTE_CHARS = 1000
 # A status lists every gang, so its size grows with the replicas. The batch window grows with it: then the cost of a
 # change does not depend on the number of replicas.
-BATCH_WINDOW_SECONDS_PER_REPLICA = 0.004
+STATUS_BATCH_WINDOW_SECONDS_PER_REPLICA = 0.004
 
 
 class SetReporter:
@@ -185,7 +185,7 @@ class SetReporter:
 
 
 def _batch_window_seconds(replicas: int) -> float:
-    return BATCH_WINDOW_SECONDS + replicas * BATCH_WINDOW_SECONDS_PER_REPLICA
+    return STATUS_BATCH_WINDOW_SECONDS + replicas * STATUS_BATCH_WINDOW_SECONDS_PER_REPLICA
 
 
 def _appeared(kind: str, old: PodCliqueSetStatus | None, new: PodCliqueSetStatus) -> bool:

@@ -37,7 +37,7 @@ from grove.controllers.shared.predicates import (
     spec_or_scheduled_changed,
     spec_or_status_edited,
 )
-from grove.controllers.shared.status_writer import STARTUP_BATCH_WINDOW_SECONDS, StatusWriter
+from grove.controllers.shared.status_writer import STARTUP_STATUS_BATCH_WINDOW_SECONDS, StatusWriter
 from grove.plan.gangs.completion import GangCompletion, plan_completion
 from grove.plan.status.conditions import find, gang_conditions, gang_is
 from grove.plan.status.gang_status import gang_status
@@ -171,7 +171,7 @@ class GangController:
                 gang,
                 None,
                 lambda: self._status(gang, pods, completion, result),
-                window_seconds=STARTUP_BATCH_WINDOW_SECONDS,
+                window_seconds=STARTUP_STATUS_BATCH_WINDOW_SECONDS,
                 guarded=True,
             )
             return write.requeue_after

@@ -19,9 +19,9 @@ from grove.runtime.client.objects import Obj, key_of, uid_of
 
 M = TypeVar("M", bound=Model)
 
-BATCH_WINDOW_SECONDS = 0.5
+STATUS_BATCH_WINDOW_SECONDS = 0.5
 # While pods are being created or wait behind their gates, there is little to report.
-STARTUP_BATCH_WINDOW_SECONDS = 5.0
+STARTUP_STATUS_BATCH_WINDOW_SECONDS = 5.0
 
 
 class StatusWriter:
@@ -36,7 +36,7 @@ class StatusWriter:
         new: Callable[[], M],
         *,
         immediately: bool = False,
-        window_seconds: float = BATCH_WINDOW_SECONDS,
+        window_seconds: float = STATUS_BATCH_WINDOW_SECONDS,
         guarded: bool = False,
     ) -> "StatusWrite[M]":
         """Writes `new()` if it differs from `old`: immediately, or at the end of the batch window.

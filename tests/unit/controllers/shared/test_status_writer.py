@@ -9,7 +9,7 @@ import pytest
 from grove.api import ClusterTopologyBindingStatus, PodClique, PodCliqueStatus
 from grove.api.serialization import codec
 from grove.api.serialization.model import Model, replace
-from grove.controllers.shared.status_writer import BATCH_WINDOW_SECONDS, StatusWriter, write_status
+from grove.controllers.shared.status_writer import STATUS_BATCH_WINDOW_SECONDS, StatusWriter, write_status
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
 from grove.runtime.client.transport import Request, Response, Stream
@@ -73,11 +73,11 @@ def _decode(body: bytes) -> PodClique:
 
 async def test_changes_in_quick_succession_are_one_report_of_the_last() -> None:
     scene = Scene()
-    assert await scene.ready(1) == BATCH_WINDOW_SECONDS
+    assert await scene.ready(1) == STATUS_BATCH_WINDOW_SECONDS
     for count in range(2, 9):
-        assert await scene.ready(count) == pytest.approx(BATCH_WINDOW_SECONDS)
+        assert await scene.ready(count) == pytest.approx(STATUS_BATCH_WINDOW_SECONDS)
     assert scene.reported == []
-    await asyncio.sleep(BATCH_WINDOW_SECONDS)
+    await asyncio.sleep(STATUS_BATCH_WINDOW_SECONDS)
     assert await scene.ready(9) is None
     assert scene.reported == [9]
 
@@ -86,7 +86,7 @@ async def test_a_report_is_not_put_off_by_further_changes() -> None:
     scene = Scene()
     await scene.ready(1)
     for count in range(2, 12):
-        await asyncio.sleep(BATCH_WINDOW_SECONDS / 4)
+        await asyncio.sleep(STATUS_BATCH_WINDOW_SECONDS / 4)
         await scene.ready(count)
     assert scene.reported == [5, 10]
 
@@ -97,7 +97,7 @@ async def test_what_somebody_waits_for_is_written_at_once_and_covers_what_was_ga
     assert await scene.ready(2, immediately=True) is None
     assert scene.reported == [2]
     await scene.ready(2)
-    await asyncio.sleep(BATCH_WINDOW_SECONDS)
+    await asyncio.sleep(STATUS_BATCH_WINDOW_SECONDS)
     assert await scene.ready(2) is None
     assert scene.reported == [2]
 
@@ -106,7 +106,7 @@ async def test_a_state_that_returned_to_what_was_reported_is_not_reported() -> N
     scene = Scene()
     await scene.ready(3, immediately=True)
     await scene.ready(2)
-    await asyncio.sleep(BATCH_WINDOW_SECONDS)
+    await asyncio.sleep(STATUS_BATCH_WINDOW_SECONDS)
     assert await scene.ready(3) is None
     assert scene.reported == [3]
 
@@ -116,7 +116,7 @@ async def test_the_wait_can_be_longer_and_is_shortened_when_there_is_more_to_say
     assert await scene.ready(1, window_seconds=5.0) == 5.0
     await asyncio.sleep(1.0)
     assert await scene.ready(2, window_seconds=5.0) == pytest.approx(4.0)
-    assert await scene.ready(3) == BATCH_WINDOW_SECONDS
+    assert await scene.ready(3) == STATUS_BATCH_WINDOW_SECONDS
     assert scene.reported == []
 
 
@@ -127,7 +127,7 @@ async def test_what_changes_while_a_report_is_written_is_not_told_by_that_report
     await scene.ready(2, immediately=True)
     await scene.ready(3)
     assert scene.is_pending
-    await asyncio.sleep(BATCH_WINDOW_SECONDS)
+    await asyncio.sleep(STATUS_BATCH_WINDOW_SECONDS)
     await scene.ready(4)
     assert scene.reported == [2, 4]
     assert scene.pending_during_write == [False, False]

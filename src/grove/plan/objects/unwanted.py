@@ -1,4 +1,4 @@
-"""Which objects of a replica of a set are surplus: the set no longer describes them, so they are deleted.
+"""Which objects of a replica of a set are unwanted: the set no longer describes them, so they are deleted.
 
 An object belongs to a replica if its labels and its name say so. Labels alone are not enough: somebody may have edited
 them, and Grove is about to restore them.
@@ -13,13 +13,13 @@ from grove.plan.layout.clique_position import find_position
 from grove.plan.layout.set_layout import SetLayout
 
 
-def is_surplus(name: str, wanted: Collection[str], set_name: str, replica: int) -> bool:
+def is_unwanted(name: str, wanted: Collection[str], set_name: str, replica: int) -> bool:
     """Of an object whose labels say that it belongs to this replica. `wanted` are names of the same kind."""
     stem = f"{set_name}-{replica}"
     return name not in wanted and (name == stem or name.startswith(f"{stem}-"))
 
 
-def is_surplus_part(
+def is_unwanted_part(
     part: PodClique | PodCliqueScalingGroup,
     wanted: Collection[str],
     layout: SetLayout,
@@ -32,7 +32,7 @@ def is_surplus_part(
     does not exist right now. A clique whose group was deleted and orphaned it (`kubectl delete --cascade=orphan`) stays
     for the new group to adopt, if that has its copy.
     """
-    if not is_surplus(part.metadata.name or "", wanted, layout.name, replica):
+    if not is_unwanted(part.metadata.name or "", wanted, layout.name, replica):
         return False
     if any(o.uid != layout.owner.uid for o in part.metadata.owner_references if o.controller):
         return False
