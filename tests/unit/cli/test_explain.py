@@ -84,7 +84,7 @@ def test_the_picture_says_what_why_who_and_how_many() -> None:
         r"said +sched: no room",
         r"step .* gates > \[scheduled\] > started",
         r"next +the scheduler",
-        r"do +Make room",
+        r"do +Free resources",
         r"more +docs/troubleshooting\.md#unschedulable",
         r"backend +default, scheduler default-scheduler",
         r"train-0-worker +4 +3 +4 +1 +0 +0 +Unschedulable",
