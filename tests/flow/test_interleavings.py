@@ -312,5 +312,5 @@ async def test_a_gate_that_opens_before_the_backend_has_followed_is_seen(
     async with laboratory(monkeypatch, apart=True) as lab:
         await lab.grove.apply(a_set(clique("a")))
         found = await lab.every_order(opened=1)
-        assert "lost its gate while the backend was behind" in found.objection
+        assert "lost its gate while the backend was synced with an older generation" in found.objection
         lab.grove.cluster.server.observer_errors.clear()

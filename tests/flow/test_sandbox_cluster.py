@@ -125,5 +125,5 @@ async def test_the_command_writes_a_kubeconfig_and_ctrl_c_ends_it_cleanly(tmp_pa
     finally:
         process.send_signal(signal.SIGINT)
     rest = (await process.stdout.read()).decode()
-    assert (await process.wait(), rest.strip()) == (0, "sandbox ended")
+    assert (await process.wait(), rest.strip()) == (0, "sandbox stopped")
     assert not kubeconfig.exists()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from grove_sandbox.apiserver import ApiServer
 from grove_sandbox.clock import loop_clock
-from grove_sandbox.faults import HANG, FaultKind, Faults, FaultyTransport, Killed, Rates
+from grove_sandbox.faults import HANG_SECONDS, FaultKind, Faults, FaultyTransport, Killed, Rates
 from grove_sandbox.kubelet.objects import PODS as POD_TYPE
 from grove_sandbox.kubelet.objects import KubeletPod
 
@@ -68,7 +68,7 @@ async def test_without_an_answer_the_write_may_have_been_made_or_not(fault: Faul
     before = asyncio.get_running_loop().time()
     with pytest.raises(TransportError):
         await faults.transport(api.server).send(create("a"))
-    assert asyncio.get_running_loop().time() - before == HANG
+    assert asyncio.get_running_loop().time() - before == HANG_SECONDS
     assert await api.exists(f"{CONFIG_MAPS}/a") is applied
 
 

@@ -1,4 +1,4 @@
-"""Wall-clock time that follows the event loop, so that four hours of virtual time are four hours on every object."""
+"""A wall clock that follows the event loop, so that timestamps of objects advance with virtual time."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def loop_clock(epoch: datetime = EPOCH) -> Callable[[], datetime]:
-    """`epoch` when the loop's clock shows zero, which under looptime is the start of the test."""
+    """A clock that shows `epoch` when the loop's time is zero, which with looptime is the start of the test."""
 
     def now() -> datetime:
         return epoch + timedelta(seconds=asyncio.get_running_loop().time())

@@ -1,9 +1,9 @@
-"""A whole embedded cluster: API server, nodes, kubelet and gang schedulers, on the caller's event loop.
+"""A complete embedded cluster: API server, nodes, kubelet and gang schedulers, on the caller's event loop.
 
     async with EmbeddedCluster(nodes=4, schedulers=["kube-1.37", "kai"]) as cluster:
         client = cluster.client("test")
 
-Nothing here uses a socket or real time: under looptime four hours pass in milliseconds.
+It opens no socket and does not depend on real time: with looptime, four hours pass in milliseconds.
 """
 
 import asyncio
@@ -33,11 +33,13 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class EmbeddedCluster:
-    """`nodes` is how many, or the nodes themselves.
+    """Use it as an async context manager. All its parts run inside the block.
 
-    `schedulers` are names of `grove_sandbox.schedulers.catalog`, by default the kube-scheduler of the release; the
-    kinds they read are installed. Time is the event loop's unless `now` is given. `seed` makes names, uids and waits
-    repeatable. `programs` are what containers do, by image. `call_webhook` is how admission webhooks are reached.
+    `nodes` is the number of nodes, or their manifests. `schedulers` are names of `grove_sandbox.schedulers.catalog`,
+    by default the kube-scheduler of the release; their CRDs are installed. `dialect` is the Kubernetes release. `now`
+    is the wall clock, by default one that follows the event loop. `seed` makes names, uids and backoffs reproducible.
+    `programs` run in place of init containers, by name of the container. `history` and `call_webhook` are for
+    `ApiServer`.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class EmbeddedCluster:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What an observer of writes objected to is raised here, whoever's write it was."""
+        """Stops everything. Raises the first AssertionError of an observer, whichever client made the write."""
         for worker in self._workers:
             worker.cancel()
         await self._group.__aexit__(kind, error, trace)
@@ -95,16 +97,16 @@ class EmbeddedCluster:
             raise objections[0]
 
     def client(self, name: str, through: Transport | None = None) -> Client:
-        """A client of its own for each process; `through` is a transport with faults, if any."""
+        """A client for one process. `through` is its transport, for example one with faults."""
         chance = random.Random(f"{name} {self._seed}")
         return Client(through or self.server, field_manager=name, chance=chance)
 
     def on_write(self, observer: Callable[[Write], None]) -> None:
-        """Call `observer` right after every write, whoever made it. What it raises reaches the writer."""
+        """Calls `observer` synchronously after every write by any client. Its exceptions are raised to that client."""
         self.server.on_write(observer)
 
     async def create(self, path: str, obj: Mapping[str, Any]) -> dict[str, Any]:
-        """For a test's own objects; raises ValueError when the server refuses."""
+        """Creates an object. Raises ValueError if the server refuses it."""
         headers = {"content-type": "application/json"}
         response = await self.server.send(Request("POST", path, {}, headers, orjson.dumps(obj)))
         answer: dict[str, Any] = orjson.loads(response.body)
@@ -114,5 +116,5 @@ class EmbeddedCluster:
 
 
 def kube_scheduler(dialect: Dialect) -> str:
-    """The name in the catalog of the scheduler that belongs to a release."""
+    """The name of a release's kube-scheduler in the catalog."""
     return f"kube-{dialect}"

@@ -1,11 +1,11 @@
-"""Faults by seed, between a process under test and the API server.
+"""Injects reproducible faults between a process under test and the API server.
 
     faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_answer=0.02, watch_break=0.1))
     client = Client(faults.transport(server), chance=faults.chance)
 
-Every decision is one draw from one generator, and what the runtime leaves to chance (how its waits are spread) starts
-from the same seed, so a seed reproduces a run in virtual time. `faults.next(...)` plans a fault for one request instead
-of leaving it to chance, and a transport's `kill_after` ends the process under test right after a write of its own.
+Every decision is one draw from one seeded generator, and the jitter of the runtime's backoffs starts from the same
+seed, so a seed reproduces a run in virtual time. `faults.next(...)` injects a fault into one chosen request.
+`kill_after` of a transport ends the process under test right after one of its writes.
 """
 
 import asyncio
@@ -22,26 +22,26 @@ from grove_sandbox.apiserver.errors import StatusError, expired
 from grove_sandbox.apiserver.server import SingleResponseStream
 
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-RETRY_AFTER = 1  # seconds a 429 asks for
-HANG = 5.0  # seconds until a lost request or answer is given up
+RETRY_AFTER_SECONDS = 1  # of a 429
+HANG_SECONDS = 5.0  # until a lost request or response fails
 
 
 class FaultKind(StrEnum):
     CONFLICT = "conflict"  # 409, only for updates
     TOO_MANY = "too_many"  # 429 with Retry-After
     SERVER_ERROR = "server_error"  # 500
-    LOST_REQUEST = "lost_request"  # no answer, and nothing was done
-    LOST_ANSWER = "lost_answer"  # no answer, but it was done
+    LOST_REQUEST = "lost_request"  # the request never reaches the server
+    LOST_ANSWER = "lost_answer"  # the server has done it, but the response is lost
     WATCH_LAG = "watch_lag"  # events arrive late
     WATCH_BREAK = "watch_break"  # the connection ends in the middle of a line
-    WATCH_REPLAY = "watch_replay"  # events that were seen come again
-    WATCH_GONE = "watch_gone"  # 410 in the stream
-    WATCH_REFUSED = "watch_refused"  # 410 instead of a stream
+    WATCH_REPLAY = "watch_replay"  # events are delivered twice
+    WATCH_GONE = "watch_gone"  # 410 in the stream: relist
+    WATCH_REFUSED = "watch_refused"  # 410 in response to the watch request
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How likely each fault is, per request or per piece of a watch."""
+    """The probability of each fault, per request or per chunk of a watch."""
 
     conflict: float = 0.0
     too_many: float = 0.0
@@ -63,32 +63,32 @@ NEVER = Rates()
 
 
 class Killed(BaseException):
-    """Raised into the process under test after the write it was to die after, and at every call from then on."""
+    """Raised in the process under test after its last write, and by every later request."""
 
 
 class Faults:
-    """Decides what goes wrong. `log` says what did, in order."""
+    """Decides which requests fail. `log` lists the injected faults in order."""
 
     def __init__(self, seed: int, rates: Rates = NEVER, *, lag: float = 3.0) -> None:
         self.rates = rates
         self.lag = lag
         self.log: list[str] = []
         self.active = True
-        self._dice = random.Random(seed)
-        # For the client of the process under test.
+        self._random = random.Random(seed)
+        # The jitter of the client under test.
         self.chance = random.Random(seed)
         self._planned: list[tuple[Callable[[Request], bool], FaultKind]] = []
 
     def transport(self, inner: Transport) -> "FaultyTransport":
-        """A way to the server for one process under test."""
+        """The transport of one process under test."""
         return FaultyTransport(inner, self)
 
     def next(self, fault: FaultKind, when: Callable[[Request], bool] = lambda _: True) -> None:
-        """Give `fault` to the next request for which `when` holds."""
+        """Injects `fault` into the next request for which `when` is true and the fault is possible."""
         self._planned.append((when, fault))
 
     def stop(self) -> None:
-        """From now on nothing goes wrong, so that a test can wait for things to settle."""
+        """Injects no more random faults, so that a test can wait until the cluster settles."""
         self.active = False
 
     def for_request(self, request: Request) -> FaultKind | None:
@@ -100,13 +100,14 @@ class Faults:
         return self._choose(request, kinds)
 
     def for_opening(self, request: Request) -> FaultKind | None:
-        """When a watch begins."""
+        """The fault of a watch request, before it becomes a stream."""
         return self._choose(
             request,
             [FaultKind.TOO_MANY, FaultKind.SERVER_ERROR, FaultKind.LOST_REQUEST, FaultKind.WATCH_REFUSED],
         )
 
     def for_watch(self, request: Request) -> FaultKind | None:
+        """The fault of one chunk of a watch."""
         return self._choose(
             request,
             [FaultKind.WATCH_LAG, FaultKind.WATCH_BREAK, FaultKind.WATCH_REPLAY, FaultKind.WATCH_GONE],
@@ -114,7 +115,7 @@ class Faults:
 
     def _choose(self, request: Request, kinds: list[FaultKind]) -> FaultKind | None:
         chosen: FaultKind | None = None
-        draw = self._dice.random() if self.active else 1.0
+        draw = self._random.random() if self.active else 1.0
         for index, (when, planned) in enumerate(self._planned):
             if planned in kinds and when(request):
                 del self._planned[index]
@@ -132,16 +133,16 @@ class Faults:
 
 
 class FaultyTransport:
-    """Implements `Transport`. `killed` is set when the process under test has met its end."""
+    """Implements `Transport`. `killed` is set when `kill_after` has ended the process under test."""
 
     def __init__(self, inner: Transport, faults: Faults) -> None:
         self.killed = asyncio.Event()
-        self.writes = 0  # that were applied
+        self.writes = 0  # successful ones
         self._inner, self._faults = inner, faults
         self._last_write: int | None = None
 
     def kill_after(self, write: int) -> None:
-        """Let the process live until it has made this many writes, counted from its start."""
+        """Ends the process under test after this many successful writes, counted from its start."""
         self._last_write = write
 
     async def send(self, request: Request) -> Response:
@@ -149,8 +150,8 @@ class FaultyTransport:
         fault = self._faults.for_request(request)
         if fault == FaultKind.LOST_ANSWER:
             await self._forward(request)
-            await asyncio.sleep(HANG)
-            raise TransportError("injected fault: the answer was lost")
+            await asyncio.sleep(HANG_SECONDS)
+            raise TransportError("injected fault: the response was lost")
         refusal = await _refusal(fault, request)
         return await self._forward(request) if refusal is None else refusal
 
@@ -162,7 +163,7 @@ class FaultyTransport:
         return _FaultyStream(await self._inner.stream(request), request, self._faults, self.killed)
 
     async def close(self) -> None:
-        """The server outlives the process under test."""
+        """Does nothing: the server outlives the process under test."""
 
     async def _forward(self, request: Request) -> Response:
         response = await self._inner.send(request)
@@ -179,21 +180,21 @@ class FaultyTransport:
 
 
 async def _refusal(fault: FaultKind | None, request: Request) -> Response | None:
-    """What the server says instead of doing what it was asked to; None if it does."""
+    """The error response of a fault. None if the request should be forwarded."""
     match fault:
         case FaultKind.CONFLICT:
             why = f"Operation cannot be fulfilled on {request.path}: injected fault"
             return StatusError(409, "Conflict", why).respond()
         case FaultKind.TOO_MANY:
-            details = {"retryAfterSeconds": RETRY_AFTER}
-            headers = {"retry-after": str(RETRY_AFTER)}
+            details = {"retryAfterSeconds": RETRY_AFTER_SECONDS}
+            headers = {"retry-after": str(RETRY_AFTER_SECONDS)}
             return StatusError(429, "TooManyRequests", "injected fault", details, headers).respond()
         case FaultKind.SERVER_ERROR:
             return StatusError(500, "InternalError", "Internal error occurred: injected fault").respond()
         case FaultKind.WATCH_REFUSED:
             return expired("injected fault: too old resource version").respond()
         case FaultKind.LOST_REQUEST:
-            await asyncio.sleep(HANG)
+            await asyncio.sleep(HANG_SECONDS)
             raise TransportError("injected fault: the request was lost")
     return None
 

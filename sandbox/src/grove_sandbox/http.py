@@ -1,4 +1,4 @@
-"""The embedded API server behind a port, for kubectl: plain HTTP on the loopback interface."""
+"""Serves the embedded API server on a port, for kubectl: plain HTTP on the loopback interface."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,13 +11,13 @@ from grove.runtime.client.transport import Request, Response, Transport
 
 from grove_sandbox.apiserver.errors import too_large
 
-MAX_BODY = 3 * 1024 * 1024  # a real server's limit on a request
+MAX_BODY_BYTES = 3 * 1024 * 1024  # the limit of a real API server
 
 
 @asynccontextmanager
 async def serve(transport: Transport, *, port: int = 0, host: str = "127.0.0.1") -> AsyncIterator[str]:
-    """Yields the base URL, such as `http://127.0.0.1:40123`. Port 0 takes a free one."""
-    # A watch whose client has gone is of no use to anybody: its handler is cancelled.
+    """Yields the base URL, such as `http://127.0.0.1:40123`. Port 0 picks a free port."""
+    # handler_cancellation: a watch ends when its client disconnects.
     server = web.Server(
         _handler(transport), request_factory=_make_request, handler_cancellation=True, access_log=None
     )
@@ -37,7 +37,7 @@ def _handler(transport: Transport) -> Callable[[web.BaseRequest], Awaitable[web.
         try:
             body = await incoming.read() if incoming.can_read_body else b""
         except web.HTTPRequestEntityTooLarge:
-            return _answer(too_large(MAX_BODY).respond())
+            return _answer(too_large(MAX_BODY_BYTES).respond())
         url = incoming.rel_url
         request = Request(incoming.method, url.path, dict(url.query), incoming.headers, body)
         if request.query.get("watch") in ("1", "true"):
@@ -55,7 +55,7 @@ def _make_request(
     task: "asyncio.Task[None]",
 ) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY)
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=MAX_BODY_BYTES)
 
 
 def _answer(response: Response) -> web.Response:
@@ -70,7 +70,7 @@ async def _stream(transport: Transport, request: Request, incoming: web.BaseRequ
         async for chunk in stream.chunks():
             await outgoing.write(chunk)
     except ConnectionError:
-        return outgoing  # the watcher has gone
+        return outgoing  # the client disconnected
     finally:
         await stream.close()
     await outgoing.write_eof()

@@ -1,7 +1,6 @@
 """Manifests of nodes, for embedded and real clusters without machines.
 
-`nodes(8)` gives two racks of four nodes in one zone. What becomes of a node once it exists is decided in
-`kubelet.node_lifecycle`.
+`nodes(8)` gives two racks of four nodes in one zone. `kubelet.node_lifecycle` plays their life.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Carries admission reviews to webhooks over HTTPS, verified against the configuration's own CA bundle."""
+"""Sends admission reviews to webhooks over HTTPS, verified with the CA bundle of the configuration."""
 
 import base64
 import ssl
@@ -8,7 +8,7 @@ import aiohttp
 
 
 async def call_webhook(client_config: dict[str, Any], review: bytes, timeout: float) -> bytes:  # noqa: ASYNC109
-    """The answer's body; raises OSError, TimeoutError or ValueError when there is none."""
+    """The body of the response. Raises OSError, TimeoutError or ValueError if the call fails."""
     bundle = client_config.get("caBundle")
     context: ssl.SSLContext | bool = True
     if bundle:

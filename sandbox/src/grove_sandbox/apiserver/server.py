@@ -13,9 +13,9 @@ from grove.runtime.client.transport import Request, Response, Stream
 
 from grove_sandbox.apiserver.controllers import bootstrap
 from grove_sandbox.apiserver.controllers.garbage_collector import GarbageCollector
-from grove_sandbox.apiserver.controllers.namespaces import NamespaceKeeper
-from grove_sandbox.apiserver.controllers.pod_group_protection import GroupProtection
-from grove_sandbox.apiserver.custom.crds import CustomResources
+from grove_sandbox.apiserver.controllers.namespaces import NamespaceController
+from grove_sandbox.apiserver.controllers.pod_group_protection import PodGroupProtection
+from grove_sandbox.apiserver.custom.crds import CustomResourceController
 from grove_sandbox.apiserver.discovery import discovery
 from grove_sandbox.apiserver.errors import StatusError, method_not_allowed, no_such_path
 from grove_sandbox.apiserver.kinds.builtin import builtin_types
@@ -72,10 +72,10 @@ class ApiServer:
         self._observers: list[Callable[[Write], None]] = []
         for resource_type in (*builtin_types(dialect), *reviews.REVIEWS):
             self.state.registry.add(resource_type)
-        self._namespaces = NamespaceKeeper(self.state)
+        self._namespaces = NamespaceController(self.state)
         self._collector = GarbageCollector(self.state)
-        self._protection = GroupProtection(self.state)
-        self._custom = CustomResources(self.state)
+        self._protection = PodGroupProtection(self.state)
+        self._custom = CustomResourceController(self.state)
         self.state.store.listeners.append(self._observe)
         bootstrap.create_initial_objects(self.state)
 

@@ -9,18 +9,16 @@ from grove.cli.output import CommandError, Exit
 
 app = typer.Typer(no_args_is_help=True, help="Run the embedded cluster, for trying things out with kubectl.")
 
-START_TIMEOUT = 15.0  # seconds until a sandbox in the background must answer
+START_TIMEOUT_SECONDS = 15.0
 
-NodesOption = Annotated[int, typer.Option("--nodes", min=0, help="How many nodes it has.")]
-PortOption = Annotated[int, typer.Option("--port", help="Port on 127.0.0.1; 0 takes a free one.")]
+NodesOption = Annotated[int, typer.Option("--nodes", min=0, help="Number of nodes.")]
+PortOption = Annotated[int, typer.Option("--port", help="Port on 127.0.0.1; 0 picks a free one.")]
 KeepOption = Annotated[
     bool,
-    typer.Option(
-        "--keep", help="Return at once and leave it running in the background, until `grove sandbox down`."
-    ),
+    typer.Option("--keep", help="Leave it running in the background; `grove sandbox down` stops it."),
 ]
 ReleaseOption = Annotated[
-    str, typer.Option("--kubernetes", help="Which release to imitate: 1.34, 1.35, 1.36 or 1.37.")
+    str, typer.Option("--kubernetes", help="Kubernetes release to imitate: 1.34, 1.35, 1.36 or 1.37.")
 ]
 KubeconfigOption = Annotated[
     Path | None,
@@ -38,14 +36,14 @@ def up(
 ) -> None:
     """Run the embedded cluster: a Kubernetes API for kubectl, with nodes, a kubelet and a scheduler.
 
-    It lives in memory: everything in it is gone when it ends. Ctrl-C ends it; with --keep it runs on in the
-    background and `grove sandbox down` ends it. It is for trying things out, never for production.
+    It keeps everything in memory. Ctrl-C stops it; with --keep it runs in the background until `grove sandbox
+    down`. It is for trying things out, not for production.
     """
     from grove_sandbox.apiserver.schema.definitions import DIALECTS
 
     if kubernetes not in DIALECTS:
         known = ", ".join(DIALECTS)
-        raise CommandError(f"release {kubernetes!r} is not known", f"choose one of {known}", Exit.USAGE)
+        raise CommandError(f"unknown Kubernetes release {kubernetes!r}", f"choose one of {known}", Exit.USAGE)
     path = kubeconfig or _home() / "kubeconfig"
     if keep:
         _start_in_background(nodes, port, kubernetes, path)
@@ -56,12 +54,12 @@ def up(
         asyncio.run(_serve(nodes, port, kubernetes, path))
     finally:
         path.unlink(missing_ok=True)
-    typer.echo("sandbox ended")
+    typer.echo("sandbox stopped")
 
 
 @app.command()
 def down() -> None:
-    """End the embedded cluster that `grove sandbox up --keep` left running."""
+    """Stop the embedded cluster that `grove sandbox up --keep` left running."""
     import os
     import signal
 
@@ -71,7 +69,7 @@ def down() -> None:
         raise CommandError("no sandbox is running in the background", "start one: grove sandbox up --keep")
     os.kill(pid, signal.SIGTERM)
     pid_file.unlink(missing_ok=True)
-    typer.echo(f"sandbox ended (process {pid})")
+    typer.echo(f"sandbox stopped (process {pid})")
 
 
 async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> None:
@@ -99,7 +97,7 @@ async def _serve(nodes: int, port: int, kubernetes: str, kubeconfig: Path) -> No
         ):
             write_kubeconfig(kubeconfig, url)
             typer.echo(_greeting(url, nodes, kubernetes, kubeconfig))
-            typer.echo("Ctrl-C ends it.")
+            typer.echo("Press Ctrl-C to stop it.")
             sys.stdout.flush()
             await ended.wait()
             await cluster.server.close()
@@ -117,7 +115,9 @@ def _start_in_background(nodes: int, port: int, kubernetes: str, kubeconfig: Pat
     home.mkdir(parents=True, exist_ok=True)
     pid_file, log = home / "pid", home / "log"
     if (pid := _running(pid_file)) is not None:
-        raise CommandError(f"a sandbox is running already (process {pid})", "end it: grove sandbox down")
+        raise CommandError(
+            f"a sandbox is already running (process {pid})", "stop it first: grove sandbox down"
+        )
     kubeconfig.unlink(missing_ok=True)
     command = [
         sys.executable,
@@ -132,19 +132,19 @@ def _start_in_background(nodes: int, port: int, kubernetes: str, kubeconfig: Pat
         child = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True
         )
-    deadline = time.monotonic() + START_TIMEOUT
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while not kubeconfig.exists():
         if child.poll() is not None or time.monotonic() > deadline:
             child.terminate()
-            raise CommandError("the sandbox did not start", f"its last words are in {log}")
+            raise CommandError("the sandbox did not start", f"see its log: {log}")
         time.sleep(0.05)
     pid_file.write_text(str(child.pid))
-    typer.echo(log.read_text().removesuffix("Ctrl-C ends it.\n").rstrip())
-    typer.echo("It runs in the background. End it: grove sandbox down")
+    typer.echo(log.read_text().removesuffix("Press Ctrl-C to stop it.\n").rstrip())
+    typer.echo("It runs in the background. Stop it with: grove sandbox down")
 
 
 def _running(pid_file: Path) -> int | None:
-    """The process of a sandbox in the background, if it is alive."""
+    """The process id of a running sandbox in the background."""
     import os
 
     try:

@@ -1,4 +1,4 @@
-"""A backend that decides nothing: the smallest there can be, to stand beside the one under test."""
+"""The smallest possible backend, without any objects. Tests run it beside the backend under test."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from grove.schedulers.types import ObjectKind, SchedulerObject, Served
 
 
 class BystanderSettings(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """There is nothing to set."""
+    """It has no settings."""
 
 
 class Bystander(Backend):
@@ -27,4 +27,4 @@ class Bystander(Backend):
         return ()
 
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
-        """Its scheduler needs nothing to know the gang by."""
+        """Its scheduler needs nothing on the pods."""

@@ -1,7 +1,7 @@
-"""The operator on the embedded cluster, for tests: virtual time, seeded, every write observed.
+"""An operator on the embedded cluster, for tests in virtual time.
 
-`running()` gives a cluster with Grove's CRDs and a running operator. `settle` waits until nothing moves any more. Every
-write passes `NoGateOpensEarly`; what it objects to is raised when the cluster ends.
+`running()` gives a cluster with Grove's CRDs and an operator. `NoGateOpensEarly` checks every write; its assertions are
+raised when the cluster is closed, whoever made the write.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _GROUPS = {
 
 
 class RefusedError(AssertionError):
-    """The API server did not do what a test asked it to."""
+    """The API server refused a request of a test."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -47,16 +47,16 @@ class RefusedError(AssertionError):
 
 
 class Grove:
-    """A cluster for an operator. `writes` are all writes of everybody, as in `ADDED pods`."""
+    """A cluster with Grove's CRDs. `writes` lists all writes by all clients, such as `ADDED pods`."""
 
     def __init__(self, cluster: EmbeddedCluster, observer: NoGateOpensEarly) -> None:
         self.cluster = cluster
         self.observer = observer
         self.writes: list[str] = []
         self._wrote = asyncio.Event()
-        cluster.on_write(self._note)
+        cluster.on_write(self._record)
 
-    def _note(self, write: Write) -> None:
+    def _record(self, write: Write) -> None:
         self.writes.append(f"{write.type} {write.resource.plural}")
         self._wrote.set()
 
@@ -69,7 +69,7 @@ class Grove:
     async def call(
         self, method: str, path: str, body: Json | None = None, kind: str = "merge-patch+json"
     ) -> Json:
-        """Any request. Raises RefusedError."""
+        """Sends any request. Raises RefusedError unless it succeeds."""
         headers = {"content-type": f"application/{kind}" if method == "PATCH" else "application/json"}
         answer = await self.cluster.server.send(
             Request(method, path, {}, headers, orjson.dumps(body) if body is not None else b"")
@@ -80,13 +80,16 @@ class Grove:
         return found
 
     async def list(self, plural: str, namespace: str = "default") -> dict[str, Json]:
-        """The objects of a kind that Grove knows, by name."""
+        """The objects of a resource by name.
+
+        It must be a core resource of `_CORE`, one of `_GROUPS`, or of grove.io.
+        """
         where = "/api/v1" if plural in _CORE else _GROUPS.get(plural, "/apis/grove.io/v1alpha1")
         answer = await self.call("GET", f"{where}/namespaces/{namespace}/{plural}")
         return {o["metadata"]["name"]: o for o in answer["items"]}
 
     async def settle(self, quiet: float = 40.0) -> None:
-        """Waits until nobody has written anything for a while, in virtual time."""
+        """Waits until there was no write for `quiet` seconds of virtual time."""
         while True:
             before = len(self.writes)
             await asyncio.sleep(quiet)
@@ -94,7 +97,7 @@ class Grove:
                 return
 
     async def until(self, holds: Callable[[], Awaitable[Any]], within: float = 600.0) -> None:
-        """Waits until a condition holds; it is looked at after every write."""
+        """Waits until `holds` returns a true value. Asks at once and after every write."""
         async with asyncio.timeout(within):
             while not await holds():
                 self._wrote.clear()
@@ -111,10 +114,11 @@ async def cluster_with_crds(
     gates: Collection[str] = (),
     **settings: Any,
 ) -> AsyncIterator[Grove]:
-    """A cluster that knows Grove's kinds, and no operator yet.
+    """A cluster with Grove's CRDs and without an operator.
 
-    `definitions` are further CRDs, `policies` simulated schedulers beside those that `schedulers` names, `gates` those
-    of backends that are not Grove's own. The rest is for `grove_sandbox.cluster.Cluster`.
+    `definitions` are additional CRDs. `policies` are simulated schedulers beside those named by `schedulers`. `gates`
+    are the gates to observe, if not those of Grove's own backends. `settings` go to
+    `grove_sandbox.cluster.EmbeddedCluster`.
     """
     async with EmbeddedCluster(nodes=nodes, seed=seed, **settings) as cluster:
         observer = NoGateOpensEarly(gates)
@@ -142,7 +146,7 @@ async def running(
     through: Callable[[Transport], Transport] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Grove]:
-    """A cluster with an operator."""
+    """A cluster with an operator. `settings` go to `cluster_with_crds`."""
     async with (
         cluster_with_crds(seed=seed, **settings) as grove,
         operator(grove, configuration=configuration, factories=factories, seed=seed, through=through),
@@ -160,9 +164,9 @@ async def operator(
     seed: int = 0,
     batch_window: float = BATCH_WINDOW_SECONDS,
 ) -> AsyncIterator[Operator]:
-    """An operator process, ended at the end. `through` is its way to the server, perhaps one with faults.
+    """An operator that runs inside the block. `through` wraps its transport, for example with faults.
 
-    With a `batch_window` of 0 its informers deliver every event as it arrives, also while time stands still.
+    With a `batch_window` of 0 its informers deliver every event as it arrives, even while virtual time stands still.
     """
     configuration = configuration or OperatorConfiguration()
     transport = through(grove.cluster.server) if through else None
@@ -190,7 +194,7 @@ async def backend_alone(
     through: Callable[[Transport], Transport] | None = None,
     batch_window: float = BATCH_WINDOW_SECONDS,
 ) -> AsyncIterator[BackendProcess]:
-    """A backend in a process of its own, beside an operator whose configuration says that it is separate."""
+    """The process of a separate backend, beside an operator whose configuration has `separate` for it."""
     registry = Registry(configuration.scheduler, factories or {"default": Kubernetes})
     backend = registry.get(name)
     assert backend is not None, f"{name} is not enabled"

@@ -1,8 +1,7 @@
-"""The first guarantee, checked on every write: no gate opens early.
+"""Checks Grove's first guarantee on every write: no gate opens early.
 
-At the moment when a pod loses its gate, its gang must be initialized and name the pod, the backend must be in sync with
-this generation of the gang, every pod that the gang needs must exist, and the base gang of a scaled gang must be
-scheduled.
+When a pod loses its gate, its gang must be Initialized and reference the pod, the backend must be synced with this
+generation of the gang, every pod that the gang needs must exist, and the base gang of a scaled gang must be Scheduled.
 """
 
 from collections import Counter
@@ -17,9 +16,9 @@ Json = dict[str, Any]
 
 
 class NoGateOpensEarly:
-    """An observer of writes, which keeps its own picture of the cluster, from the writes alone.
+    """An observer of writes, for `EmbeddedCluster.on_write`. It knows the cluster only by the writes that it saw.
 
-    `gates` are those that it watches, by default those of Grove's own backends. `opened` counts the pods that lost one.
+    `gates` are the gates to observe, by default those of Grove's own backends. `opened` counts the pods that lost one.
     """
 
     def __init__(self, gates: Collection[str] = ()) -> None:
@@ -53,24 +52,24 @@ class NoGateOpensEarly:
             kept[write.key] = write.now
 
     def _check(self, key: tuple[str, str], pod: Json) -> None:
-        """Raises unless everything held of the gang, or did when it was last ready, before it was changed or deleted.
+        """Raises unless the rules hold for the present gang, or for the gang before its last change or deletion.
 
-        Somebody may change or delete a gang between the operator's look at it and its write, and while the write is on
-        its way the gang may be made again and filled. No operator can know that, and it was right about the gang that
-        it saw. What the change brought, such as a pod that the gang did not name before, is not excused by this.
+        The second is allowed because others may change, delete or recreate a gang after the operator has read it and
+        before its write arrives. The operator cannot know, and was right about the gang that it read. This excuses
+        nothing that only the change introduced, such as a pod that the gang did not reference before.
         """
         tags = pod["metadata"]["labels"]
-        gangs = self._known((key[0], tags[labels.POD_GANG]))
+        gangs = self._versions_of((key[0], tags[labels.POD_GANG]))
         assert gangs, f"{key} lost its gate without a gang"
-        objections = [self._objection(key, gang, tags.get(labels.BASE_POD_GANG)) for gang in gangs]
-        assert not all(objections), objections[0]
+        violations = [self._violation(key, gang, tags.get(labels.BASE_POD_GANG)) for gang in gangs]
+        assert not all(violations), violations[0]
 
-    def _known(self, key: tuple[str, str]) -> list[Json]:
-        """The gang as it is, and as it was when it was last ready, before it was changed or deleted."""
+    def _versions_of(self, key: tuple[str, str]) -> list[Json]:
+        """The present gang, and the last one that was ready before a change or deletion."""
         return [g[key] for g in (self._gangs, self._before) if key in g]
 
-    def _objection(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
-        """What was not yet so; empty when nothing was missing."""
+    def _violation(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
+        """The rule that the gang violates. Empty if it violates none."""
         said = _conditions(gang)
         if said.get("Initialized", {}).get("status") != "True":
             return f"{key} lost its gate before its gang was initialized"
@@ -78,15 +77,15 @@ class NoGateOpensEarly:
         if synced.get("status") != "True":
             return f"{key} lost its gate before the backend was in sync"
         if synced.get("observedGeneration") != gang["metadata"]["generation"]:
-            return f"{key} lost its gate while the backend was behind"
+            return f"{key} lost its gate while the backend was synced with an older generation"
         if key[1] not in {r["name"] for g in gang["spec"]["podgroups"] for r in g["podReferences"]}:
             return f"{key} lost its gate before its gang named it"
-        if base and not any(_is_scheduled(b) for b in self._known((key[0], base))):
+        if base and not any(_is_scheduled(b) for b in self._versions_of((key[0], base))):
             return f"{key} of a scaled gang lost its gate before the base gang was scheduled"
-        return self._lacking(key[0], gang)
+        return self._missing_pods(key[0], gang)
 
-    def _lacking(self, namespace: str, gang: Json) -> str:
-        """Of every group there is at least its minimum of pods, alive or dying: they did exist together."""
+    def _missing_pods(self, namespace: str, gang: Json) -> str:
+        """Which pod groups have fewer pods than their minimum. Terminating pods count: all did exist together."""
         counts = Counter(
             p["metadata"]["labels"].get(labels.POD_CLIQUE)
             for (space, _), p in self._pods.items()
@@ -94,9 +93,9 @@ class NoGateOpensEarly:
         )
         named = [r["name"] for g in gang["spec"]["podgroups"] for r in g["podReferences"]]
         if any((namespace, name) not in self._pods for name in named):
-            return ""  # a pod that was there is gone again: it is being replaced
+            return ""  # a referenced pod was deleted since: it is being replaced
         short = [g["name"] for g in gang["spec"]["podgroups"] if counts[g["name"]] < g["minReplicas"]]
-        return f"{', '.join(short)} lacks pods" if short else ""
+        return f"{', '.join(short)} has too few pods" if short else ""
 
 
 def _spec_changed(write: Write) -> bool:
@@ -107,7 +106,7 @@ def _spec_changed(write: Write) -> bool:
 
 
 def _is_ready(gang: Json) -> bool:
-    """Whether its pods may go, as far as the gang itself says."""
+    """Whether the conditions of the gang allow its gates to open."""
     said = _conditions(gang)
     synced = said.get("BackendSynced", {})
     return (

@@ -1,4 +1,4 @@
-"""How much a pod needs and a node has, in whole numbers: cpu in thousandths, the rest in units, rounded up."""
+"""Requests of pods and resources of nodes in whole numbers, rounded up: cpu in thousandths, others in units."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -27,8 +27,11 @@ def total(all_amounts: Iterable[Mapping[str, int]]) -> Amounts:
 
 
 def request_of(pod: SchedulerPod) -> Amounts:
-    """What the pod needs at its most demanding moment: all containers together, or one of the init containers
-    beside the sidecars that were started before it. And one place among the pods of its node."""
+    """The request of a pod as kube-scheduler computes it, plus one of the resource `pods`.
+
+    It is the maximum over the pod's life: all containers and sidecars together, or one init container beside the
+    sidecars that were started before it.
+    """
     running: Amounts = {}
     peak: Amounts = {}
     for container in pod.spec.init_containers:

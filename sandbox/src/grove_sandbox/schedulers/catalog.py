@@ -1,4 +1,4 @@
-"""The schedulers by name, and the kinds that a cluster must serve before one of them can run."""
+"""All simulated schedulers by name, and the CRDs that each needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ class CatalogEntry:
     crds: str = ""
 
     def definitions(self) -> list[Json]:
-        """CustomResourceDefinitions to apply to a cluster that does not have the scheduler's kinds."""
+        """The CRDs of the scheduler, to create in a cluster that lacks them."""
         if not self.crds:
             return []
         path = Path(__file__).parent / self.crds
         return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
-# The native kinds of kube-scheduler are served by the API server itself, in the same release.
+# The API server of the same release serves the native kinds of kube-scheduler.
 CATALOG: Mapping[str, CatalogEntry] = {
     "kube-1.34": CatalogEntry(KubeScheduler134),
     "kube-1.35": CatalogEntry(KubeScheduler135),

@@ -1,6 +1,6 @@
-"""Gangs: pods that are placed together or not at all, perhaps made of smaller ones, perhaps within one domain.
+"""Places a gang: a tree of pods that are placed together or not at all, if required within one topology domain.
 
-A scheduler turns its own objects into such trees; how a tree is placed is the same for all.
+Each simulated scheduler translates its own objects into such trees. Placing a tree is the same for all.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,11 @@ Placement = list[tuple[SchedulerPod, str]]
 
 @dataclass
 class Gang:
-    """A leaf has `pods`, tried in this order, beside `present` members that have a place. Any other has `children`.
+    """A leaf has `pods` to place, in this order, and `present` members that have a node. Other gangs have `children`.
 
-    `minimum` counts pods in a leaf and children elsewhere. `domains`, if given, are the sets of nodes to choose one
-    of, best first. `refuse` may add a condition on the placement as a whole: the reason why it is not good enough.
+    `minimum` counts the pods of a leaf, or the children. `domains` are sets of nodes, best first, one of which must
+    hold the gang; None means any node. `refuse` may reject a placement as a whole: it returns the reason, or an empty
+    text.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Gang:
 
 @dataclass
 class PlacementOutcome:
-    """Where the pods of a gang go, or why they go nowhere; `parts` are the outcomes of the children by name."""
+    """The nodes of the pods, or the reason of the failure. `parts` are the outcomes of the children by name."""
 
     placement: Placement = field(default_factory=list)
     failure: str = ""
@@ -44,7 +45,7 @@ class PlacementOutcome:
 
 
 def place(snapshot: Snapshot, gang: Gang, allowed: Domain | None = None) -> PlacementOutcome:
-    """Assumes the gang's pods on nodes of the cluster. If it does not fit, the cluster is as it was before."""
+    """Assumes the pods of the gang on nodes of the snapshot. If the gang does not fit, the snapshot is unchanged."""
     if gang.domains is None:
         return _place_within(snapshot, gang, allowed)
     best: PlacementOutcome | None = None

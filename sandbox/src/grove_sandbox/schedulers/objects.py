@@ -1,6 +1,6 @@
-"""What a scheduler reads of pods and nodes, and of the objects that group pods.
+"""The fields of pods, nodes and schedulers' own objects that simulated schedulers read.
 
-Only these fields are decoded: nothing a scheduler decides can depend on anything else.
+Nothing else is decoded, so no decision can depend on anything else.
 """
 
 from typing import Any
@@ -87,7 +87,7 @@ class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
 
 
 class PolicyObject(msgspec.Struct, frozen=True, gc=False):
-    """An object of a kind that a scheduler has for itself: PodGroup, Queue, Topology and so on."""
+    """An object of one of the scheduler's own kinds: PodGroup, Queue, Topology, ..."""
 
     metadata: PartialMetadata
     spec: Json = {}
@@ -116,7 +116,7 @@ PRIORITY_CLASSES = APIResource(
 
 
 def selector_matches(selector: Json, labels: dict[str, str]) -> bool:
-    """A LabelSelector; an empty one selects everything."""
+    """Whether labels match a LabelSelector. An empty selector matches everything."""
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
     return all(expression_matches(e, labels) for e in selector.get("matchExpressions") or ())
@@ -140,4 +140,4 @@ def expression_matches(expression: Json, labels: dict[str, str]) -> bool:
             except (KeyError, ValueError, IndexError):
                 return False
             return given > bound if operator == "Gt" else given < bound
-    raise ValueError(f"no label selector has the operator {operator!r}")
+    raise ValueError(f"unknown operator {operator!r} in a label selector")

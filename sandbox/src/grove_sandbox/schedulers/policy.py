@@ -1,7 +1,6 @@
-"""What a simulated scheduler is: a function from what it sees to what it does.
+"""The contract of a simulated scheduler: `Policy.round` turns a `View` of the cluster into a `Round` of writes.
 
-A `Policy` names the objects it reads and, in each round, turns a `View` of them into a `Round` of writes. It does no
-I/O and reads no clock of its own, so it can be tested as a table. `simulator.py` feeds it and carries out its rounds.
+A policy does no I/O and reads no clock, so a table of views tests it. `simulator` calls it and carries out its rounds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -14,11 +13,15 @@ from grove.runtime.client.objects import ObjectKey, ResourceType
 from grove_sandbox.schedulers.gangs import Domain, PlacementOutcome
 from grove_sandbox.schedulers.objects import Json, PolicyObject, PriorityClass, SchedulerNode, SchedulerPod
 from grove_sandbox.schedulers.snapshot import Snapshot
+from grove_sandbox.timestamps import rfc3339
 
 
 @dataclass
 class View:
-    """Everything there is, as of now. `assumed` are bindings that were sent but are not yet seen on the pods."""
+    """The cluster at the start of a round.
+
+    `assumed` maps pod uids to nodes of bindings that the watch has not shown yet.
+    """
 
     now: datetime
     nodes: Sequence[SchedulerNode] = ()
@@ -29,7 +32,7 @@ class View:
 
     @property
     def now_text(self) -> str:
-        return self.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return rfc3339(self.now)
 
     def node_of(self, pod: SchedulerPod) -> str:
         return pod.spec.node_name or self.assumed.get(pod.uid, "")
@@ -38,23 +41,23 @@ class View:
         return {obj.key: obj for obj in self.objects.get(plural, ())}
 
     def snapshot(self, hidden: Collection[str] = ()) -> Snapshot:
-        """The nodes but for `hidden` ones, with every pod that holds something."""
+        """The nodes, without those in `hidden`, with all pods that occupy them."""
         placed = [(pod, self.node_of(pod)) for pod in self.pods if not pod.finished]
         return Snapshot((n for n in self.nodes if n.name not in hidden), placed)
 
     def live(self, scheduler_name: str) -> list[SchedulerPod]:
-        """The pods of one scheduler that have not come to their end, oldest first."""
+        """The unfinished pods of one scheduler, oldest first."""
         mine = [p for p in self.pods if p.spec.scheduler_name == scheduler_name and not p.finished]
         return sorted(mine, key=lambda p: (p.metadata.creation_timestamp or "", p.key))
 
     def waiting(self, pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
-        """Those that could be placed now."""
+        """The pods that could be placed now: without node, gate and deletionTimestamp."""
         return [pod for pod in pods if not self.node_of(pod) and not pod.gated and not pod.deleting]
 
 
 @dataclass(frozen=True)
 class UnscheduledCondition:
-    """PodScheduled=False on a pod, with a reason."""
+    """The condition PodScheduled=False of a pod."""
 
     reason: str
     message: str
@@ -62,9 +65,9 @@ class UnscheduledCondition:
 
 @dataclass(frozen=True)
 class StatusWrite:
-    """The wanted status fields of an object; nothing is written if it has them already.
+    """Status fields that an object should have. The simulator writes them only if they differ.
 
-    `subresource` is empty for kinds whose status is written with the object. `annotations` may change with it.
+    `subresource` is empty for kinds without a status subresource.
     """
 
     resource: ResourceType
@@ -75,7 +78,7 @@ class StatusWrite:
 
 @dataclass(frozen=True)
 class SchedulerEvent:
-    """An event about an object; repeated only when its text changes."""
+    """An event about an object. The simulator records it again only if its message changes."""
 
     resource: ResourceType
     key: ObjectKey
@@ -86,7 +89,7 @@ class SchedulerEvent:
 
 @dataclass
 class Round:
-    """What a scheduler does with what it saw."""
+    """The decisions of one scheduling round, to be written by the simulator."""
 
     bindings: list[tuple[SchedulerPod, str]] = field(default_factory=list)
     conditions: dict[str, tuple[SchedulerPod, UnscheduledCondition]] = field(default_factory=dict)
@@ -108,11 +111,17 @@ class Round:
             self.conditions[pod.uid] = (pod, UnscheduledCondition(reason, message))
 
     def wake(self, seconds: float) -> None:
-        """Another round is due in so many seconds, even if nothing changes."""
+        """Requests another round after so many seconds, even if nothing changes."""
         self.again_in = seconds if self.again_in is None else min(self.again_in, seconds)
 
 
 class Policy(Protocol):
+    """`reads` are the resources whose objects `View.objects` contains. `bootstrap` are objects to create at the start.
+
+    The simulator calls `round` on the event loop, one call at a time. It may keep state between calls, as a real
+    scheduler does, but it must not block, do I/O or read a clock.
+    """
+
     scheduler_name: str
     reads: Sequence[ResourceType]
     bootstrap: Sequence[tuple[ResourceType, Json]]
@@ -121,12 +130,12 @@ class Policy(Protocol):
 
 
 def by_priority(pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
-    """Higher priority first, then first come first served."""
+    """Higher priority first, then older first."""
     return sorted(pods, key=lambda p: (-p.spec.priority, p.metadata.creation_timestamp or "", p.key))
 
 
 def place_alone(snapshot: Snapshot, pod: SchedulerPod, round_: Round, allowed: Domain | None = None) -> bool:
-    """A pod that is no part of a gang, or comes on top of one."""
+    """Places a single pod: one without a gang, or one above the minimum of its gang."""
     node_name = snapshot.find(pod, allowed)
     if node_name is None:
         round_.unschedulable([pod], snapshot.explain(pod, allowed))

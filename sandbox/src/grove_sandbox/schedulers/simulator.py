@@ -1,15 +1,16 @@
-"""Runs a scheduling policy against an API server, through the runtime's client and informers alone.
+"""Runs a scheduling policy against an API server. Uses only the runtime's client and informers.
 
-A round is due whenever a pod, a node or one of the policy's own objects changed; changes that come together make one
-round. There is no polling: without changes there are no rounds, except those a policy asks for by a time.
+A change of a pod, a node or one of the policy's own objects triggers a round; changes within the batch window share
+one. There is no polling: without changes there are no rounds, except those that the policy requests with
+`Round.wake`.
 
-A binding is assumed from the moment it is sent until the watch shows it, so that no round gives the room away twice.
-All writes of a round are differences: what is already so is not written, so a settled cluster sees no writes.
+A binding is assumed from the moment when it is sent until the watch shows it, so that no round uses the same resources
+twice. A round writes only differences, so a settled cluster sees no writes.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, NoReturn
 
@@ -42,25 +43,22 @@ from grove_sandbox.schedulers.policy import (
     UnscheduledCondition,
     View,
 )
+from grove_sandbox.timestamps import rfc3339, utc_now
 
 _Write = Callable[[], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
 
-# How many writes of one round are under way at a time; the client's window may allow fewer.
-_WRITERS = 32
-_GATHER = 0.005
-_AFTER_CONFLICT = 0.5
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
+# Writes of one round in flight at a time. The client's flow control may allow fewer.
+_CONCURRENT_WRITES = 32
+_BATCH_WINDOW_SECONDS = 0.005
+_RETRY_AFTER_CONFLICT_SECONDS = 0.5
 
 
 class SchedulerSimulator:
-    """`run` it. `rounds` counts how often it has looked."""
+    """`rounds` counts the scheduling rounds so far."""
 
-    def __init__(self, client: Client, policy: Policy, *, clock: Callable[[], datetime] = _utc_now) -> None:
+    def __init__(self, client: Client, policy: Policy, *, clock: Callable[[], datetime] = utc_now) -> None:
         self.policy = policy
         self.rounds = 0
         self._clock = clock
@@ -88,37 +86,41 @@ class SchedulerSimulator:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self) -> NoReturn:
-        """Until cancelled. Like the real ones, it does nothing while a kind that it reads is not served."""
+        """Runs until cancelled. Like a real scheduler, it waits until all kinds that it reads are served."""
         async with asyncio.TaskGroup() as group:
             for informer in self._all_informers():
                 group.create_task(informer.run())
-                informer.cache.subscribe(self._notice_pod if informer is self._pods else self._notice)
+                informer.cache.subscribe(self._on_pod_change if informer is self._pods else self._on_change)
             group.create_task(self._recorder.run())
             for informer in self._all_informers():
                 await informer.synced.wait()
             await self._bootstrap()
             while True:
                 await self._due.wait()
-                await asyncio.sleep(_GATHER)  # what happens together is seen in one round
+                await asyncio.sleep(_BATCH_WINDOW_SECONDS)
                 self._due.clear()
-                await self._one_round()
+                await self._run_round()
         raise AssertionError("unreachable")
 
     def _all_informers(self) -> list[Informer[Any]]:
         classes: list[Informer[Any]] = [self._classes] if self._classes else []
         return [self._pods, self._nodes, *self._policy_informers.values(), *classes]
 
-    def _notice(self, change: Change[Any]) -> None:
+    def _on_change(self, change: Change[Any]) -> None:
         self._due.set()
 
-    def _notice_pod(self, change: Change[SchedulerPod]) -> None:
-        """Most of what a kubelet writes on a pod is nothing to a scheduler."""
-        if change.old is None or change.new is None or _of_interest(change.old) != _of_interest(change.new):
+    def _on_pod_change(self, change: Change[SchedulerPod]) -> None:
+        """Ignores most status writes of the kubelet."""
+        if (
+            change.old is None
+            or change.new is None
+            or _scheduling_fields(change.old) != _scheduling_fields(change.new)
+        ):
             self._due.set()
 
     async def _bootstrap(self) -> None:
         for resource, body in self.policy.bootstrap:
-            waits = Backoff(0.5, 30.0)
+            backoff = Backoff(0.5, 30.0)
             while True:
                 try:
                     await self._policy_informers[resource.plural].objects.create(
@@ -127,12 +129,12 @@ class SchedulerSimulator:
                 except AlreadyExists:
                     break
                 except RequestError as error:
-                    log.info("create is tried again", resource=resource.plural, error=str(error))
-                    await asyncio.sleep(waits.next())
+                    log.info("create failed, will retry", resource=resource.plural, error=str(error))
+                    await asyncio.sleep(backoff.next())
                 else:
                     break
 
-    async def _one_round(self) -> None:
+    async def _run_round(self) -> None:
         self.rounds += 1
         pods = list(self._pods.cache)
         known = {pod.uid: pod for pod in pods}
@@ -151,9 +153,9 @@ class SchedulerSimulator:
         self._set_timer(decided.again_in)
         for event in decided.events:
             self._record(event)
-        for outcome in await for_each(self._writes(decided), _carry_out, concurrency=_WRITERS):
+        for outcome in await for_each(self._writes(decided), _carry_out, concurrency=_CONCURRENT_WRITES):
             if outcome.error is not None:
-                log.warning("a write of the scheduler failed", error=str(outcome.error))
+                log.warning("write failed", error=str(outcome.error))
 
     def _set_timer(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -186,15 +188,15 @@ class SchedulerSimulator:
             await self._pods.objects.post(pod.key, "binding", msgspec.json.encode(body))
         except RequestError as error:
             self._assumed.pop(pod.uid, None)
-            log.info("binding was refused", pod=str(pod.key), node=node, error=str(error))
-            # A conflict is settled by what the watch brings; after anything else nothing may ever come.
+            log.info("binding failed", pod=str(pod.key), node=node, error=str(error))
+            # After a conflict the watch will bring a change. After other errors it may not.
             if not isinstance(error, Conflict | NotFound):
                 self._due.set()
             return
         self._record(SchedulerEvent(PODS, pod.key, "Scheduled", f"Successfully assigned {pod.key} to {node}"))
 
     def _pod_statuses(self, decided: Round) -> Iterable[tuple[SchedulerPod, Json]]:
-        """One patch for each pod about which there is something new to say."""
+        """One status patch for each pod whose status differs."""
         changes: dict[str, tuple[SchedulerPod, Json]] = {}
         bound = {pod.uid for pod, _ in decided.bindings}
         for pod, condition in decided.conditions.values():
@@ -216,7 +218,7 @@ class SchedulerSimulator:
             wanted.message,
         ):
             return {}
-        since = known.get("lastTransitionTime") if known.get("status") == "False" else _text(self._clock())
+        since = known.get("lastTransitionTime") if known.get("status") == "False" else rfc3339(self._clock())
         entry = {
             "type": "PodScheduled",
             "status": "False",
@@ -229,20 +231,20 @@ class SchedulerSimulator:
         return {"conditions": [*(c for c in pod.status.conditions if c["type"] != "PodScheduled"), entry]}
 
     async def _patch_pod(self, pod: SchedulerPod, status: Json) -> None:
-        """Only on the version that the round saw: a newer one brings a round of its own."""
+        """Patches only the version that the round saw: a newer version triggers its own round."""
         patch = {"metadata": {"resourceVersion": pod.metadata.resource_version}, "status": status}
-        await self._tolerate(
+        await self._ignore_deleted_and_conflicts(
             self._pods.objects.merge_patch(pod.key, msgspec.json.encode(patch), subresource="status")
         )
 
     async def _evict(self, pod: SchedulerPod) -> None:
-        await self._tolerate(self._pods.objects.delete(pod.key, uid=pod.uid))
+        await self._ignore_deleted_and_conflicts(self._pods.objects.delete(pod.key, uid=pod.uid))
 
     async def _annotate(
         self, resource: ResourceType, obj: PolicyObject, changes: dict[str, str | None]
     ) -> None:
         patch = {"metadata": {"annotations": changes}}
-        await self._tolerate(
+        await self._ignore_deleted_and_conflicts(
             self._policy_informers[resource.plural].objects.merge_patch(obj.key, msgspec.json.encode(patch))
         )
 
@@ -256,19 +258,21 @@ class SchedulerSimulator:
         patch = {"metadata": {"resourceVersion": obj.metadata.resource_version}, "status": write.status}
         objects = self._policy_informers[write.resource.plural].objects
         body = msgspec.json.encode(patch)
-        await self._tolerate(objects.merge_patch(write.key, body, subresource=write.subresource))
+        await self._ignore_deleted_and_conflicts(
+            objects.merge_patch(write.key, body, subresource=write.subresource)
+        )
 
-    async def _tolerate(self, write: Awaitable[object]) -> None:
-        """An object that went away needs no write any more. One that changed was seen too late: look again."""
+    async def _ignore_deleted_and_conflicts(self, write: Awaitable[object]) -> None:
+        """Ignores a deleted object. After a conflict, schedules another round."""
         try:
             await write
         except NotFound:
             return
         except Conflict:
-            asyncio.get_running_loop().call_later(_AFTER_CONFLICT, self._due.set)
+            asyncio.get_running_loop().call_later(_RETRY_AFTER_CONFLICT_SECONDS, self._due.set)
 
     def _record(self, event: SchedulerEvent) -> None:
-        """An event, once for each new text: a round that finds the same again says nothing."""
+        """Records an event unless the last one with its object and reason has the same message."""
         identity = (event.resource.plural, str(event.key), event.reason)
         about = self._informer(event.resource).cache.get(event.key)
         if about is None or self._last_message.get(identity) == event.message:
@@ -286,13 +290,9 @@ class SchedulerSimulator:
         return self._pods if resource is PODS else self._policy_informers[resource.plural]
 
 
-def _of_interest(pod: SchedulerPod) -> tuple[object, ...]:
+def _scheduling_fields(pod: SchedulerPod) -> tuple[object, ...]:
     meta = pod.metadata
     return (pod.spec, meta.labels, meta.annotations, meta.deletion_timestamp, pod.status.phase)
-
-
-def _text(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def _carry_out(write: _Write) -> None:

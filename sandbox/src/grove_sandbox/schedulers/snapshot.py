@@ -1,7 +1,6 @@
-"""The nodes as one scheduling round sees them: who is where, what is free, where a pod may go.
+"""The nodes during one scheduling round: their pods, their free resources, and where a pod fits.
 
-A placement is first only assumed, in memory. `mark` and `rollback` undo all that was assumed in between, which is
-how a gang is all or nothing.
+Placements are assumed in memory. `rollback` undoes all assumptions since a `mark`, which makes a gang all or nothing.
 """
 
 from collections import Counter
@@ -22,7 +21,7 @@ from grove_sandbox.schedulers.objects import (
 
 @dataclass
 class NodeInfo:
-    """A node with what is left on it."""
+    """A node with its pods and its free resources."""
 
     node: SchedulerNode
     free: Amounts
@@ -31,15 +30,15 @@ class NodeInfo:
 
 class Snapshot:
     def __init__(self, nodes: Iterable[SchedulerNode], placed: Iterable[tuple[SchedulerPod, str]]) -> None:
-        """`placed` are pods with the nodes they are on, finished pods left out: they hold nothing."""
+        """`placed` are pods with their nodes, without finished pods, which occupy nothing."""
         self.places = {
             node.name: NodeInfo(node, amounts(node.status.allocatable))
             for node in sorted(nodes, key=lambda node: node.name)
         }
         self._journal: list[tuple[SchedulerPod, str]] = []
         self._needs: dict[str, Amounts] = {}
-        self._shapes: dict[str, bytes] = {}
-        self._eligible_by_shape: dict[bytes, dict[str, NodeInfo]] = {}
+        self._constraints: dict[str, bytes] = {}
+        self._eligible_by_constraints: dict[bytes, dict[str, NodeInfo]] = {}
         for pod, node_name in placed:
             if node_name in self.places:
                 self._take(pod, node_name)
@@ -59,7 +58,7 @@ class Snapshot:
         self._journal.append((pod, node_name))
 
     def remove(self, pod: SchedulerPod, node_name: str) -> None:
-        """Takes back one assumption for good; not to be used between `mark` and `rollback`."""
+        """Undoes one assumption. Must not be called between `mark` and `rollback`."""
         self._journal.remove((pod, node_name))
         self._give_back(pod, node_name)
 
@@ -71,7 +70,7 @@ class Snapshot:
             self._give_back(*self._journal.pop())
 
     def find(self, pod: SchedulerPod, allowed: Collection[str] | None = None) -> str | None:
-        """The node to take: of those that fit, the one with the least left, scarce things first."""
+        """The fitting node with the least free resources, comparing scarce resources first. None if no node fits."""
         need = sorted(self.need(pod).items(), key=lambda item: (item[0] in _COMMON, item[0]))
         best: tuple[list[int], str] | None = None
         for name, place in self._eligible(pod).items():
@@ -85,7 +84,7 @@ class Snapshot:
         return best[1] if best else None
 
     def explain(self, pod: SchedulerPod, allowed: Collection[str] | None = None) -> str:
-        """Why no node fits, in the words of kube-scheduler."""
+        """Why no node fits, in kube-scheduler's format."""
         considered = self._candidates(allowed)
         reasons = Counter(
             self.obstacle(pod, place) or "node(s) were taken by other pods" for place in considered
@@ -99,8 +98,8 @@ class Snapshot:
         return f"0/{len(self.places)} nodes are available: {listed}."
 
     def obstacle(self, pod: SchedulerPod, place: NodeInfo) -> str | None:
-        """What keeps the pod off the node; None if nothing does."""
-        if reason := _unfit(pod, place.node):
+        """Why the pod does not fit on the node. None if it fits."""
+        if reason := _rejection(pod, place.node):
             return reason
         for name, need in self.need(pod).items():
             if need > place.free.get(name, 0) and need > 0:
@@ -108,15 +107,17 @@ class Snapshot:
         return self._affinity_obstacle(pod, place.node)
 
     def _eligible(self, pod: SchedulerPod) -> dict[str, NodeInfo]:
-        """The nodes that the pod could be on if they were empty; the same for all pods of one shape."""
-        shape = self._shapes.get(pod.uid)
-        if shape is None:
+        """The nodes that would accept the pod if they were empty. Cached by node selector, tolerations and affinity."""
+        constraints = self._constraints.get(pod.uid)
+        if constraints is None:
             parts = (pod.spec.node_selector, pod.spec.tolerations, pod.spec.affinity.get("nodeAffinity"))
-            shape = self._shapes[pod.uid] = msgspec.json.encode(parts)
-        found = self._eligible_by_shape.get(shape)
+            constraints = self._constraints[pod.uid] = msgspec.json.encode(parts)
+        found = self._eligible_by_constraints.get(constraints)
         if found is None:
-            found = {name: place for name, place in self.places.items() if _unfit(pod, place.node) is None}
-            self._eligible_by_shape[shape] = found
+            found = {
+                name: place for name, place in self.places.items() if _rejection(pod, place.node) is None
+            }
+            self._eligible_by_constraints[constraints] = found
         return found
 
     def _candidates(self, allowed: Collection[str] | None) -> list[NodeInfo]:
@@ -136,7 +137,7 @@ class Snapshot:
 
     def _affinity_obstacle(self, pod: SchedulerPod, node: SchedulerNode) -> str | None:
         for term in _required_terms(pod, "podAffinity"):
-            if not self._has_match(term, pod, node) and not self._is_first_of_its_kind(term, pod):
+            if not self._has_match(term, pod, node) and not self._is_first_match(term, pod):
                 return "node(s) didn't match pod affinity rules"
         for term in _required_terms(pod, "podAntiAffinity"):
             if self._has_match(term, pod, node):
@@ -144,30 +145,30 @@ class Snapshot:
         return None
 
     def _has_match(self, term: Json, pod: SchedulerPod, node: SchedulerNode) -> bool:
-        """A pod that the term means, in the same domain of the term's key as the node."""
+        """Whether a pod that the term selects runs in the same topology domain as the node."""
         key = term["topologyKey"]
         domain = node.metadata.labels.get(key)
         return domain is not None and any(
-            _meant(term, pod, other)
+            _selects(term, pod, other)
             for place in self.places.values()
             if place.node.metadata.labels.get(key) == domain
             for other in place.pods.values()
         )
 
-    def _is_first_of_its_kind(self, term: Json, pod: SchedulerPod) -> bool:
-        """A pod whose affinity is to its like may start the crowd."""
+    def _is_first_match(self, term: Json, pod: SchedulerPod) -> bool:
+        """Whether the pod matches its own affinity term and no other pod does: then it may go anywhere."""
         nobody = not any(
-            _meant(term, pod, other) for place in self.places.values() for other in place.pods.values()
+            _selects(term, pod, other) for place in self.places.values() for other in place.pods.values()
         )
-        return nobody and _meant(term, pod, pod)
+        return nobody and _selects(term, pod, pod)
 
 
 def label_domains(
     nodes: Iterable[SchedulerNode], keys: Iterable[str], around: Collection[str] = ()
 ) -> list[frozenset[str]]:
-    """The sets of nodes that agree on the labels `keys`, in the order of the values; nodes without are in none.
+    """Sets of nodes with equal values of the labels `keys`, sorted by value. Nodes without these labels are left out.
 
-    `around` are nodes already in use: only domains that hold all of them are left.
+    `around` are nodes in use: only domains that contain all of them are returned.
     """
     domains: dict[tuple[str, ...], set[str]] = {}
     wanted = tuple(keys)
@@ -177,12 +178,12 @@ def label_domains(
     return [frozenset(domains[value]) for value in sorted(domains) if set(around) <= domains[value]]
 
 
-# Every node has these; what only some have is not to be wasted.
+# Resources that every node has. All others are scarce and decide first.
 _COMMON = ("cpu", "memory", "pods")
 
 
-def _unfit(pod: SchedulerPod, node: SchedulerNode) -> str | None:
-    """What keeps the pod off the node however empty it is."""
+def _rejection(pod: SchedulerPod, node: SchedulerNode) -> str | None:
+    """Why the node would reject the pod even if it were empty. None if it would not."""
     if node.spec.unschedulable:
         return "node(s) were unschedulable"
     for taint in node.spec.taints:
@@ -223,7 +224,7 @@ def _required_terms(pod: SchedulerPod, kind: str) -> list[Json]:
     return (pod.spec.affinity.get(kind) or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or []
 
 
-def _meant(term: Json, pod: SchedulerPod, other: SchedulerPod) -> bool:
+def _selects(term: Json, pod: SchedulerPod, other: SchedulerPod) -> bool:
     namespaces = term.get("namespaces") or [pod.metadata.namespace]
     selector = term.get("labelSelector")
     return (

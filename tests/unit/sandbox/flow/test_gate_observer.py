@@ -57,9 +57,9 @@ def test_a_gate_that_opens_in_time_is_counted() -> None:
         (None, pod(), "without a gang"),
         (gang(initialized="False"), pod(), "before its gang was initialized"),
         (gang(synced="False"), pod(), "before the backend was in sync"),
-        (gang(observed=1), pod(), "while the backend was behind"),
+        (gang(observed=1), pod(), "while the backend was synced with an older generation"),
         (gang(names="other"), pod(), "before its gang named it"),
-        (gang(minimum=2), pod(), "lacks pods"),
+        (gang(minimum=2), pod(), "has too few pods"),
         (gang(), pod(base="b"), "before the base gang was scheduled"),
     ],
 )
@@ -112,5 +112,5 @@ def test_a_gang_that_was_just_changed_is_no_fault_of_the_operator() -> None:
 
 
 def test_a_change_excuses_nothing_that_it_brought_itself() -> None:
-    with pytest.raises(AssertionError, match="while the backend was behind"):
+    with pytest.raises(AssertionError, match="while the backend was synced with an older generation"):
         changed(gang(names="other"), gang(names="p"))

@@ -1,4 +1,4 @@
-"""What a cluster has before anybody asks for anything."""
+"""The objects of a new cluster: namespaces and the system priority classes."""
 
 from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.state import ApiCall, ServerState
@@ -23,12 +23,12 @@ def create_initial_objects(state: ServerState) -> None:
         install(state, state.registry.by_kind("v1", "Namespace"), {"metadata": {"name": name}})
     priority_class = state.registry.by_kind("scheduling.k8s.io/v1", "PriorityClass")
     for name, (value, description) in PRIORITIES.items():
-        made = {"metadata": {"name": name}, "value": value, "description": description}
-        install(state, priority_class, {**made, "preemptionPolicy": "PreemptLowerPriority"})
+        manifest = {"metadata": {"name": name}, "value": value, "description": description}
+        install(state, priority_class, {**manifest, "preemptionPolicy": "PreemptLowerPriority"})
 
 
 def install(state: ServerState, resource_type: ServedResource | None, obj: Object) -> None:
-    """Store an object as if somebody had created it, unless it is there already."""
+    """Creates an object unless it exists, without a request."""
     assert resource_type is not None
     meta = obj["metadata"]
     key = (meta.get("namespace", ""), meta["name"])

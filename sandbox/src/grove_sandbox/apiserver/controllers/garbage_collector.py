@@ -1,8 +1,9 @@
-"""The garbage collector: objects go when their owners go.
+"""The garbage collector deletes objects whose owners are deleted.
 
-It keeps one index, from an owner's uid to its dependents, up to date with every write, and acts right after
-the request that gave it work. Background: dependents go once the owner is gone. Foreground: the owner waits
-(finalizer `foregroundDeletion`) until no dependent that blocks it is left. Orphan: the references go first.
+Every write updates one index, from the uid of an owner to its dependents. The collector runs right after the request
+that gives it work. Background: dependents are deleted after the owner. Foreground: the owner keeps the finalizer
+`foregroundDeletion` until no dependent with `blockOwnerDeletion` is left. Orphan: the owner references are removed
+first.
 """
 
 from collections import deque
@@ -24,9 +25,9 @@ class GarbageCollector:
         self._dependents: dict[str, set[Place]] = {}
         self._queue: deque[Place] = deque()
         self._queued: set[Place] = set()
-        state.store.listeners.append(self._notice)
+        state.store.listeners.append(self._on_change)
 
-    def _notice(self, table: Table, change: StoredChange) -> None:
+    def _on_change(self, table: Table, change: StoredChange) -> None:
         place = (table.resource, change.key)
         owners = _owners(change.now.obj)
         before = _owners(change.before.obj) if change.before else []
@@ -56,15 +57,15 @@ class GarbageCollector:
             self._queued.add(place)
             self._queue.append(place)
             if len(self._queue) == 1:
-                self._state.later(self._work)
+                self._state.later(self._run)
 
     def _enqueue_owner(self, owner: Object, namespace: str) -> None:
-        """An owner that waits for its dependents may now be free to go."""
+        """A dependent changed: an owner in foreground deletion may now be removable."""
         found = self._find(owner, namespace)
         if found is not None and found[1].obj["metadata"].get("deletionTimestamp"):
             self._enqueue((found[0].storage, found[1].key))
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while self._queue:
             place = self._queue.popleft()
             self._queued.discard(place)
@@ -108,7 +109,7 @@ class GarbageCollector:
         dangling: set[str] = set()
         for owner in _owners(stored.obj):
             if self._unknown(owner, stored.key[0]):
-                return  # a kind that is not served: its absence proves nothing
+                return  # the kind is not served, so the owner may still exist
             found = self._find(owner, stored.key[0])
             if found is None or found[1].uid != owner["uid"]:
                 dangling.add(owner["uid"])

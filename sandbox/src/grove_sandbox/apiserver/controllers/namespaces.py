@@ -1,4 +1,4 @@
-"""Namespaces: the service account each gets, and how they empty themselves."""
+"""Creates the default service account of a namespace, and empties a namespace that is being deleted."""
 
 from grove_sandbox.apiserver.controllers.bootstrap import install
 from grove_sandbox.apiserver.errors import GroupResource
@@ -11,35 +11,35 @@ from grove_sandbox.apiserver.verbs.writes import save
 NAMESPACES = GroupResource("", "namespaces")
 
 
-class NamespaceKeeper:
+class NamespaceController:
     def __init__(self, state: ServerState) -> None:
         self._state = state
-        self._leaving: set[str] = set()
+        self._terminating: set[str] = set()
         self._scheduled = False
-        state.store.listeners.append(self._notice)
+        state.store.listeners.append(self._on_change)
 
-    def _notice(self, table: Table, change: StoredChange) -> None:
+    def _on_change(self, table: Table, change: StoredChange) -> None:
         name = change.key[1]
         if table.resource == NAMESPACES:
             if change.type == "ADDED":
                 account = {"metadata": {"name": "default", "namespace": name}}
                 install(self._state, self._type("serviceaccounts"), account)
             elif change.type == "DELETED":
-                self._leaving.discard(name)
+                self._terminating.discard(name)
             elif change.now.obj["metadata"].get("deletionTimestamp"):
-                self._leaving.add(name)
+                self._terminating.add(name)
                 self._schedule()
-        elif change.type == "DELETED" and change.key[0] in self._leaving:
+        elif change.type == "DELETED" and change.key[0] in self._terminating:
             self._schedule()
 
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._state.later(self._work)
+            self._state.later(self._run)
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         self._scheduled = False
-        for name in sorted(self._leaving):
+        for name in sorted(self._terminating):
             content = self._content(name)
             for resource_type, stored in content:
                 call = ApiCall(self._state, resource_type, *stored.key)

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: checked when written, served from that moment, gone with their last object."""
+"""CustomResourceDefinitions: validated when written, served at once, removed after their last object."""
 
 from collections import Counter
 
@@ -38,8 +38,8 @@ DEFINITION = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomRes
 COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
 
 
-class CustomResources:
-    """Keeps the registry in step with the definitions in the store."""
+class CustomResourceController:
+    """Adds and removes custom resources in the registry as CRDs are written and deleted."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
@@ -58,12 +58,12 @@ class CustomResources:
             status=True,
             columns=printers.CRDS,
         )
-        self._leaving: dict[GroupResource, str] = {}
+        self._terminating: dict[GroupResource, str] = {}
         state.registry.add(self._type)
-        state.store.listeners.append(self._notice)
+        state.store.listeners.append(self._on_change)
 
-    def _notice(self, table: Table, change: StoredChange) -> None:
-        if table.resource in self._leaving and change.type == "DELETED" and not table.objects:
+    def _on_change(self, table: Table, change: StoredChange) -> None:
+        if table.resource in self._terminating and change.type == "DELETED" and not table.objects:
             self._state.later(self._finish_all)
         if table.resource != CRDS:
             return
@@ -72,10 +72,10 @@ class CustomResources:
         if change.type == "DELETED":
             self._state.registry.remove(resource.group, resource.resource)
             self._state.store.drop(resource)
-            self._leaving.pop(resource, None)
+            self._terminating.pop(resource, None)
         elif change.now.obj["metadata"].get("deletionTimestamp"):
-            if resource not in self._leaving:
-                self._leaving[resource] = change.key[1]
+            if resource not in self._terminating:
+                self._terminating[resource] = change.key[1]
                 self._state.later(lambda: self._empty(resource))
         elif change.before is None or change.before.obj["spec"] != spec:
             self._serve(spec)
@@ -124,7 +124,7 @@ class CustomResources:
         self._finish_all()
 
     def _finish_all(self) -> None:
-        for resource, name in list(self._leaving.items()):
+        for resource, name in list(self._terminating.items()):
             stored = self._state.table(self._type).get(("", name))
             if stored is not None and not self._state.store.table(resource).objects:
                 meta = dict(stored.obj["metadata"])
@@ -222,7 +222,7 @@ def _validate_versions(versions: list[Object]) -> list[FieldViolation]:
         errors.append(
             invalid("spec.versions", versions, "must have exactly one version marked as storage version")
         )
-    # Where all versions agree, a real server moves their schema to the top before it looks at it.
+    # If all versions have the same schema, a real server moves it to the top level before validation.
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
     shared = schemas[0] if schemas and all(schema == schemas[0] for schema in schemas) else None
     if shared is not None:

@@ -1,4 +1,4 @@
-"""Custom resources: one served version of a definition, with its schema, columns and subresources."""
+"""One served version of a CustomResourceDefinition: schema, columns and subresources."""
 
 from datetime import datetime
 from typing import Any
@@ -22,11 +22,11 @@ from grove_sandbox.timestamps import age
 class CustomStrategy(Strategy):
     has_generation = True
     unconditional_update = False
-    terminating = False  # its definition is being deleted: no new objects
+    terminating = False  # the CRD is being deleted: creating objects is refused
 
     def __init__(self, source: Object, meta_shape: Shape) -> None:
         super().__init__(meta_shape, names.subdomain)
-        self.source = source  # as written in the definition, for OpenAPI
+        self.source = source  # as written in the CRD, for OpenAPI
         self.schema = Schema(source)
 
     def openapi(self, definitions: Definitions) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ServedResou
 
 
 def printer_column(column: Object) -> TableColumn:
-    """Raises ValueError for a JSONPath this server does not understand."""
+    """Raises ValueError for a JSONPath that this server does not support."""
     find, kind = compile_path(column["jsonPath"]), column["type"]
 
     def value(obj: Object, now: datetime) -> Any:
@@ -156,5 +156,5 @@ def _text(value: Any) -> str:
 
 
 def _substance(obj: Object) -> Object:
-    """What counts for the generation; a status that is a subresource has been kept, so it is no difference."""
+    """The fields whose change increments the generation: all but metadata. A status subresource was restored before."""
     return {k: v for k, v in obj.items() if k not in ("metadata", "kind", "apiVersion")}

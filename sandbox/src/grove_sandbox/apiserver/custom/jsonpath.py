@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 
 
 def compile_path(path: str) -> Finder:
-    """Raises ValueError for what is not understood."""
+    """Raises ValueError for an unsupported expression."""
     text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")
     text = text if text.startswith((".", "[")) else f".{text}"
     text = text.replace("\\.", "\0")  # a dot inside a key, as in .metadata.labels.app\\.kubernetes\\.io/name

@@ -1,4 +1,4 @@
-"""What the server serves, told in the ways clients ask: plain discovery, aggregated discovery, OpenAPI."""
+"""Answers `/version`, health checks, plain and aggregated discovery, and hands OpenAPI paths to `openapi`."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PATCHES = {"1.34": "0", "1.35": "8", "1.36": "4", "1.37": "1"}
 
 
 def answer(state: ServerState, request: Request) -> Response | None:
-    """None for a path that is no business of discovery."""
+    """None if the path is not a discovery path."""
     path = request.path.rstrip("/")
     if request.method != "GET":
         raise_for_method(path)
@@ -121,7 +121,7 @@ def _resources(state: ServerState, group: str, version: str) -> dict[str, Any]:
 
 
 def subresources(t: ServedResource) -> list[tuple[str, dict[str, str], list[str]]]:
-    """Name, kind and verbs of each."""
+    """Name, kind and verbs of each subresource."""
     found: list[tuple[str, dict[str, str], list[str]]] = []
     change = ["get", "patch", "update"]
     if (t.group, t.plural) == ("", "pods"):

@@ -1,4 +1,4 @@
-"""OpenAPI v3 of what is served: enough for kubectl to explain, to validate and to apply."""
+"""OpenAPI v3 of the served resources, as far as kubectl needs it to explain, validate and apply."""
 
 import hashlib
 from typing import Any
@@ -72,7 +72,7 @@ def _document(state: ServerState, types: list[ServedResource]) -> dict[str, Any]
 
 
 def _add_schema(state: ServerState, t: ServedResource, schemas: dict[str, Any]) -> str:
-    """Puts the kind's schema and all it refers to into `schemas`; returns its name there."""
+    """Adds the schema of a kind and everything that it references to `schemas`. Returns its name."""
     name = name_of(state.dialect, t.group, t.version, t.kind)
     if name:
         _add_definition(state, name, schemas)

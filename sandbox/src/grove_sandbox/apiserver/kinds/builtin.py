@@ -1,4 +1,4 @@
-"""The kinds every cluster has, as one table."""
+"""The table of all builtin kinds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ def builtin_types(dialect: Dialect) -> list[ServedResource]:
 
 @dataclass(frozen=True)
 class BuiltinKind:
-    """One row. `short` and `fields` are words: short names, and what field selectors may ask for."""
+    """One row. `short` are short names, separated by spaces. `fields` are the field selectors of the kind."""
 
     api_version: str
     kind: str
@@ -100,7 +100,7 @@ KINDS = (
         "v1", "Service", "services", ServiceStrategy, printers.SERVICES, "svc",
         in_all=True, status=True, fields=_fields("spec.clusterIP", "spec.type"),
     ),
-    BuiltinKind("v1", "ServiceAccount", "serviceaccounts", strategies.AccountStrategy, printers.ACCOUNTS, "sa"),
+    BuiltinKind("v1", "ServiceAccount", "serviceaccounts", strategies.ReturnsDeletedStrategy, printers.ACCOUNTS, "sa"),
     BuiltinKind("v1", "Secret", "secrets", strategies.DataStrategy, printers.SECRETS, fields=_fields("type")),
     BuiltinKind("v1", "ConfigMap", "configmaps", strategies.DataStrategy, printers.CONFIG_MAPS, "cm"),
     BuiltinKind(
@@ -130,8 +130,12 @@ KINDS = (
         _RBAC, "ClusterRoleBinding", "clusterrolebindings", strategies.RoleStrategy, printers.BINDINGS,
         namespaced=False,
     ),
-    BuiltinKind("resource.k8s.io/v1", "ResourceClaim", "resourceclaims", strategies.AccountStrategy, status=True),
-    BuiltinKind("resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", strategies.AccountStrategy),
+    BuiltinKind(
+        "resource.k8s.io/v1", "ResourceClaim", "resourceclaims", strategies.ReturnsDeletedStrategy, status=True
+    ),
+    BuiltinKind(
+        "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", strategies.ReturnsDeletedStrategy
+    ),
     BuiltinKind(
         _HOOKS, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", strategies.ConfigurationStrategy,
         printers.WEBHOOKS, namespaced=False,

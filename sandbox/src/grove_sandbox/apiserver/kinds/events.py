@@ -1,4 +1,4 @@
-"""Events have two faces over one storage: core/v1, which kubectl reads, and events.k8s.io/v1."""
+"""Events are served in two versions over one storage: core/v1, which kubectl reads, and events.k8s.io/v1."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ EVENTS_V1 = Conversion(
 
 
 class EventStrategy(Strategy):
-    """Judged in its stored form, core/v1; through events.k8s.io an event must be complete."""
+    """Validates the stored form, core/v1. An event written through events.k8s.io must also be complete."""
 
     creates_on_update = True
 

@@ -1,4 +1,4 @@
-"""What a pod's spec must be, and what may change in it once it exists."""
+"""Validation of pods: the spec of a new pod, and the fields that an update may change."""
 
 from grove_sandbox.apiserver.errors import (
     FieldViolation,
@@ -133,7 +133,7 @@ def _validate_tolerations(new: list[Object], old: list[Object]) -> list[FieldVio
 
 
 def _validate_directives(munged: Object, old: Object) -> list[FieldViolation]:
-    """Where a gated pod may go can be narrowed, never widened. Takes the narrowed fields out of `munged`."""
+    """A gated pod may only narrow its node selection. Restores the checked fields of `munged` to `old`."""
     errors: list[FieldViolation] = []
     selector, before = munged.get("nodeSelector") or {}, old.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):

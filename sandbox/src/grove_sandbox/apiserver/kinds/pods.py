@@ -1,4 +1,4 @@
-"""Pods: what the API server fills in, and how they leave. What is allowed in them is in `pod_rules`."""
+"""Pods: the fields that the API server sets, and deletion with a grace period. Validation is in `pod_rules`."""
 
 from fractions import Fraction
 
@@ -65,7 +65,7 @@ class PodStrategy(Strategy):
 
 
 def _admit(obj: Object, call: ApiCall) -> None:
-    """What defaulting and the admission plugins of a plain cluster add to a new pod."""
+    """Sets what defaulting and the default admission plugins add to a new pod."""
     spec = obj["spec"]
     if spec.get("terminationGracePeriodSeconds", 0) < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -97,7 +97,7 @@ def _requests_from_limits(container: Object) -> Object:
 
 
 def quality(spec: Object) -> str:
-    """Guaranteed, Burstable or BestEffort, from what the containers request and are limited to."""
+    """The QoS class, by the requests and limits of the containers: Guaranteed, Burstable or BestEffort."""
     classes = {
         _container_quality(container.get("resources") or {})
         for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ()))

@@ -1,4 +1,4 @@
-"""The columns `kubectl get` shows for builtin kinds."""
+"""The columns that `kubectl get` prints for builtin kinds."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Priority of pods and gangs: a number that comes from a PriorityClass and from nowhere else."""
+"""The priority of pods and PodGroups, which only a PriorityClass can set."""
 
 from grove_sandbox.apiserver.errors import GroupResource, forbidden
 from grove_sandbox.apiserver.state import ApiCall
@@ -8,7 +8,10 @@ PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 
 
 def admit(obj: Object, call: ApiCall, what: str) -> Object:
-    """Resolve the class `obj` names, or the default one; returns it, or {}. `what` is for messages: a pod, a gang."""
+    """Resolves the PriorityClass that `obj` names, or the global default. Empty if there is none.
+
+    `what` names the object in messages.
+    """
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     found = _find(spec, name, call)
     value = found.get("value", 0)

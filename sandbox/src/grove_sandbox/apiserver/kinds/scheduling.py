@@ -1,7 +1,7 @@
-"""Kubernetes' own gang kinds in `scheduling.k8s.io`: Workload, PodGroup, CompositePodGroup.
+"""Kubernetes' native gang kinds in `scheduling.k8s.io`: Workload, PodGroup, CompositePodGroup.
 
-Each release names and shapes them differently (`definitions.Dialect`); all feature gates are taken to be on.
-As in a real cluster most of a spec is immutable, and a PodGroup in use is protected from deletion.
+They differ between releases (`definitions.Dialect`). All feature gates are on. As in a real cluster most fields of a
+spec are immutable, and a PodGroup in use is protected from deletion.
 """
 
 from collections.abc import Iterator
@@ -265,7 +265,7 @@ def _walk(spec: Object, path: str) -> Iterator[tuple[str, Object]]:
 
 
 def _without_counts(value: Any) -> Any:
-    """What remains immutable when the minimums of gangs may change."""
+    """The value without the minimum counts of gangs, to compare the fields that are immutable."""
     if isinstance(value, dict):
         return {k: _without_counts(v) for k, v in value.items() if k not in ("minCount", "minGroupCount")}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Services: an address each, and ports that make sense."""
+"""Services: allocation of cluster IPs, and validation of ports."""
 
 from grove_sandbox.apiserver.errors import FieldViolation, duplicate, invalid, required, unsupported
 from grove_sandbox.apiserver.resources import names

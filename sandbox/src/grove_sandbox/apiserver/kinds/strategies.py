@@ -1,4 +1,4 @@
-"""Builtin kinds with a rule or two of their own."""
+"""Strategies of builtin kinds that have only a rule or two of their own."""
 
 from grove_sandbox.apiserver.errors import (
     FieldViolation,
@@ -21,7 +21,7 @@ HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
 class NamespaceStrategy(Strategy):
-    """A namespace leaves in two steps: Terminating while its content goes, then gone (`namespaces`)."""
+    """A deleted namespace is Terminating until `controllers.namespaces` has emptied it."""
 
     returns_deleted = True
 
@@ -56,7 +56,7 @@ class NamespaceStrategy(Strategy):
 
 
 class NodeStrategy(Strategy):
-    """A node registers with its status, and its status may carry labels."""
+    """A node is created with its status, and a status write may change its labels."""
 
     def prepare_create(self, obj: Object, call: ApiCall) -> None:
         obj.setdefault("spec", {})
@@ -130,7 +130,7 @@ class LeaseStrategy(Strategy):
 
 
 class DataStrategy(Strategy):
-    """ConfigMaps and Secrets: once immutable, their data stays."""
+    """ConfigMaps and Secrets, whose data cannot change once `immutable` is set."""
 
     def validate_update(self, new: Object, old: Object, call: ApiCall) -> list[FieldViolation]:
         errors = super().validate_update(new, old, call)
@@ -152,7 +152,9 @@ class ClaimStrategy(Strategy):
         return {"phase": "Pending"}
 
 
-class AccountStrategy(Strategy):
+class ReturnsDeletedStrategy(Strategy):
+    """For kinds whose DELETE responds with the object."""
+
     returns_deleted = True
 
 
@@ -164,13 +166,13 @@ class RoleStrategy(Strategy):
 
 
 class ConditionalStrategy(Strategy):
-    """For kinds whose PUT must say which version it replaces."""
+    """For kinds whose PUT requires a resourceVersion."""
 
     unconditional_update = False
 
 
 class ConfigurationStrategy(ConditionalStrategy):
-    """Webhook configurations."""
+    """Webhook configurations. The server refuses webhooks that it could never call."""
 
     has_generation = True
 

@@ -1,4 +1,4 @@
-"""The syntax of names, labels and keys, with the messages a client gets when they are broken."""
+"""Validates names, label keys and label values. Each function returns the messages of a real API server."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The resources a server serves: data about each, and the registry that finds them by path or kind."""
+"""Served resources, and the registry that finds them by path or by kind."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a kind keeps what its scale subresource shows. Paths are dotted, as `.spec.replicas`."""
+    """Where the scale subresource reads and writes, as paths such as `.spec.replicas`."""
 
     spec_replicas: str
     status_replicas: str
@@ -25,7 +25,7 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """Between a served version and the stored one, where they differ in more than the version's name."""
+    """Converts between a served version and the stored one, if more than `apiVersion` differs."""
 
     to_stored: Callable[[dict[str, Any]], dict[str, Any]]
     to_served: Callable[[dict[str, Any]], dict[str, Any]]
@@ -68,7 +68,7 @@ class ServedResource:
 
     @cached_property
     def prefix(self) -> bytes:
-        """How the JSON of every object of this type begins; `Stored.tail` follows."""
+        """The beginning of the JSON of every object, which `Stored.tail` completes."""
         return f'{{"kind":"{self.kind}","apiVersion":"{self.api_version}",'.encode()
 
     @property
@@ -77,13 +77,13 @@ class ServedResource:
 
 
 class ResourceRegistry:
-    """Which resources exist just now; custom resources come and go with their definitions."""
+    """All resources that are served at present. CRDs add and remove custom resources."""
 
     def __init__(self) -> None:
         self._types: dict[tuple[str, str, str], ServedResource] = {}
         self._kinds: dict[tuple[str, str], ServedResource] = {}
         self._stored: dict[GroupResource, ServedResource] = {}
-        self.revision = 0  # changes whenever discovery would answer differently
+        self.revision = 0  # incremented whenever discovery changes
 
     def add(self, resource_type: ServedResource) -> None:
         self._types[resource_type.group, resource_type.version, resource_type.plural] = resource_type
@@ -104,7 +104,7 @@ class ResourceRegistry:
         return self._kinds.get((api_version, kind))
 
     def served(self, storage: GroupResource) -> ServedResource | None:
-        """Any served version of a stored resource."""
+        """One served version of a stored resource."""
         return self._stored.get(storage)
 
     def _index(self) -> None:
@@ -125,7 +125,7 @@ class ResourceRegistry:
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order: GA before beta before alpha, then the higher number first, then by name."""
+    """Sort key of Kubernetes: GA before beta before alpha, higher numbers first, then by name."""
     rest = version[1:]
     for stage, word in ((1, "beta"), (2, "alpha")):
         major, found, minor = rest.partition(word)

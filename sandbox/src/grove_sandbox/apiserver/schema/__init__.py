@@ -1,4 +1,4 @@
-"""What is known about Kubernetes' own types.
+"""Kubernetes' own types: their fields, defaults and encodings.
 
 ======================  =========================================================================
 `definitions`           OpenAPI definitions of the builtin kinds, per release (`definitions.json`)

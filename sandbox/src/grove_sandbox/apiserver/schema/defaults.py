@@ -1,4 +1,4 @@
-"""Values the API server fills into builtin objects, by the definition they belong to."""
+"""Default values of builtin objects, by OpenAPI definition."""
 
 import base64
 from collections.abc import Callable
@@ -8,7 +8,7 @@ Default = Callable[[dict[str, Any]], None]
 
 
 def values(**fields: Any) -> Default:
-    """Defaults that depend on nothing else. They are scalars, so sharing them is safe."""
+    """Constant defaults. They must be scalars, because all objects share them."""
 
     def fill(obj: dict[str, Any]) -> None:
         for field, value in fields.items():

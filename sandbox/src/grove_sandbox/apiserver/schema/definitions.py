@@ -1,7 +1,7 @@
 """Kubernetes' own OpenAPI definitions of the builtin kinds, in the dialect of one release.
 
-They drive decoding (`shapes`), strategic merge patch, server-side apply and `kubectl explain`, so that no
-builtin field is described twice. `definitions.json` is made by `refresh_definitions`.
+Decoding (`shapes`), strategic merge patch, server-side apply and `kubectl explain` all use them, so no builtin field is
+described twice. `refresh_definitions` generates `definitions.json`.
 """
 
 from functools import cache
@@ -21,7 +21,7 @@ _POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 
 @cache
 def load(dialect: Dialect) -> Definitions:
-    """All definitions; the pod's link to its gang is the one this release has, and no other."""
+    """All definitions of a release. A PodSpec has only that release's field for its gang."""
     path = Path(__file__).with_name("definitions.json")
     definitions: Definitions = orjson.loads(path.read_bytes())
     link = definitions[_POD_SPEC]["properties"]
@@ -33,7 +33,7 @@ def load(dialect: Dialect) -> Definitions:
 
 
 def resolve(definitions: Definitions, schema: Any) -> tuple[str, Any]:
-    """Follow a reference to its definition; the name is empty for a schema written in place."""
+    """The name and schema behind a reference. The name is empty for an inline schema."""
     ref = schema.get("$ref")
     if ref is None and "allOf" in schema:
         ref = schema["allOf"][0].get("$ref")
@@ -44,7 +44,7 @@ def resolve(definitions: Definitions, schema: Any) -> tuple[str, Any]:
 
 
 def name_of(dialect: Dialect, group: str, version: str, kind: str) -> str:
-    """The definition of a whole kind; empty for one that is not builtin."""
+    """The name of the definition of a kind. Empty for a kind that is not builtin."""
     return _kinds(dialect).get((group, version, kind), "")
 
 

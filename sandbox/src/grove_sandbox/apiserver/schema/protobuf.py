@@ -1,6 +1,6 @@
-"""Request bodies in Kubernetes' protobuf, which kubectl's typed commands send; answers are always JSON.
+"""Decodes Kubernetes' protobuf, which some kubectl commands send. Responses are always JSON.
 
-`messages.json` holds the field numbers, made by `refresh_definitions`. Only decoding is needed.
+`refresh_definitions` generates the field numbers in `messages.json`.
 """
 
 import base64
@@ -22,7 +22,7 @@ _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """The object in an envelope, as JSON would have it."""
+    """The object in a protobuf envelope, as if it had been sent as JSON."""
     if not body.startswith(MAGIC):
         raise bad_request("couldn't get version/kind; provided data does not appear to be a protobuf message")
     envelope = dict(_records(body[len(MAGIC) :]))
@@ -33,7 +33,7 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def plain_scalars(name: str) -> frozenset[str]:
-    """The fields of a definition that are no pointers in Go, so that zero and absent are the same."""
+    """Fields that are not pointers in Go, so that zero equals absent."""
     fields = _messages().get(name, {}).values()
     return frozenset(field for field, kind, label in fields if label == "one" and kind in _SCALARS)
 
@@ -75,7 +75,7 @@ def _value(kind: str, raw: Any) -> Any:
 
 
 def _records(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Field numbers with raw values: an int for varints, bytes for the rest."""
+    """Pairs of field number and raw value: an int for varints, bytes for everything else."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)

@@ -1,4 +1,4 @@
-"""Quantities as the API server reads and stores them; a value that is not a quantity is a bad request."""
+"""Reads quantities and gives their stored form. A malformed quantity answers 400."""
 
 from fractions import Fraction
 from functools import lru_cache

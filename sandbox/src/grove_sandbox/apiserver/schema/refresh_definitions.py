@@ -1,10 +1,10 @@
-"""Renew definitions.json and messages.json from Kubernetes' own files (Apache-2.0), by hand, at a new release.
+"""Regenerates definitions.json and messages.json from Kubernetes' own files (Apache-2.0). Run by hand at a new release.
 
     python -m grove_sandbox.apiserver.schema.refresh_definitions MODULES
 
-MODULES is a directory that holds unpacked Go modules: `kubernetes@VERSION` for each version named in SOURCES, and
-`api` and `apimachinery` of the latest. Only the kinds the embedded cluster serves are kept: their OpenAPI
-definitions, each description cut to its first sentence, and the field numbers of their protobuf messages.
+MODULES is a directory of unpacked Go modules: `kubernetes@VERSION` for each version in SOURCES, and `api` and
+`apimachinery` of the latest. Only kinds that the embedded cluster serves are kept: their OpenAPI definitions, with
+descriptions cut to the first sentence, and the field numbers of their protobuf messages.
 """
 
 import re
@@ -74,10 +74,10 @@ def _definitions(modules: Path) -> dict[str, Any]:
 
 
 def _messages(modules: Path, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Per message: field number to name, type and label (one, pointer, many or map).
+    """For each message, field number to name, type and label (one, pointer, many or map).
 
-    A struct that Go embeds is a message of its own in protobuf but no field in JSON; its name is left empty.
-    A plain scalar is always on the wire, so its zero means nothing; behind a pointer, zero was said.
+    An embedded Go struct is a message in protobuf but no field in JSON, so its name is empty. A plain scalar is always
+    encoded, so zero means absent. A zero behind a pointer was set explicitly.
     """
     version = LATEST.removeprefix("v1")
     every: dict[str, Any] = {}
@@ -119,7 +119,7 @@ def _fields(package: str, body: str) -> dict[str, list[str]]:
 
 
 def _pointers(directory: Path) -> set[tuple[str, str]]:
-    """Struct and JSON name of every field that is a pointer in Go."""
+    """Struct name and JSON name of every field that is a pointer in Go."""
     found = set()
     for path in directory.glob("*types*.go"):
         for name, body in _STRUCT.findall(path.read_text()):
@@ -128,7 +128,7 @@ def _pointers(directory: Path) -> set[tuple[str, str]]:
 
 
 def _full(package: str, name: str) -> str:
-    """The name OpenAPI gives a message; a scalar keeps its own."""
+    """The OpenAPI name of a message. A scalar keeps its name."""
     if not name.startswith(".") and name[0].islower():
         return name
     qualified = name[1:] if name.startswith(".") else f"{package}.{name}"

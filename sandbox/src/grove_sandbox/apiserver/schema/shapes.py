@@ -1,8 +1,8 @@
-"""Builtin objects take the shape of their Go types: unknown fields go, defaults come, types must fit.
+"""Decodes builtin objects as Go does: checks types, drops unknown fields, fills in defaults.
 
-A real API server decodes JSON into structs, which drops what it does not know and fills in defaults. Here
-each OpenAPI definition is compiled once into a small tree of `Shape`s, whose `conform` rebuilds a value.
-Defaults belong to a definition (a `Probe` has them wherever it appears), so they are data beside it.
+A real API server decodes JSON into structs. Here each OpenAPI definition is compiled once into a tree of `Shape`s,
+whose `conform` rebuilds a value. Defaults belong to definitions, not to kinds: a `Probe` has the same ones
+everywhere.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ Default = Callable[[dict[str, Any]], None]
 
 
 class MismatchError(Exception):
-    """A value of the wrong type; `path` grows while the error travels up."""
+    """A value has the wrong type. Each enclosing struct prepends its field to `path`."""
 
     def __init__(self, got: str, expected: str) -> None:
         self.got, self.expected, self.struct, self.path = got, expected, "", ""
@@ -26,19 +26,19 @@ class MismatchError(Exception):
         return f"json: cannot unmarshal {self.got} into {field} of type {self.expected}"
 
 
-_NOTHING: dict[str, Any] = {}
+_EMPTY: dict[str, Any] = {}
 
 
 class Shape:
-    """`conform` gives a value this shape, and adds the paths of unknown fields to `unknown`.
+    """`conform` returns a value in this shape and adds the paths of unknown fields to `unknown`.
 
-    What is the very same object as in `old`, which has the shape already, is taken as it is.
+    `old` was conformed before: parts of the value that are the same Python object as in `old` are not checked again.
     """
 
     keeps_empty = True
 
     def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
-        return value  # any JSON
+        return value  # any JSON value
 
 
 class ScalarShape(Shape):
@@ -94,13 +94,13 @@ class StructShape(Shape):
         self.name, self.default = name, default
         self.fields: dict[str, Shape] = {}
         self.required: frozenset[str] = frozenset()
-        self.optional: frozenset[str] = frozenset()  # whose zero is the same as nothing
+        self.optional: frozenset[str] = frozenset()  # zero equals absent
 
     def conform(self, value: Any, unknown: list[str], old: Any = None) -> Any:
         if type(value) is not dict:
             raise MismatchError(json_type(value), f"v1.{self.name}")
         fields, result = self.fields, {}
-        known = old if type(old) is dict else _NOTHING
+        known = old if type(old) is dict else _EMPTY
         for key, element in value.items():
             shape = fields.get(key)
             if shape is None:
@@ -129,7 +129,7 @@ class StructShape(Shape):
 
 
 class ShapeCompiler:
-    """Compiles definitions on demand; a definition that contains itself is compiled once."""
+    """Compiles definitions on demand, each once, so that a definition may contain itself."""
 
     def __init__(self, definitions: Definitions, defaults: dict[str, Default]) -> None:
         self._definitions, self._defaults = definitions, defaults

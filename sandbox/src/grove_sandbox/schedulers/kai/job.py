@@ -1,4 +1,4 @@
-"""A KAI PodGroup with its pods: is it ready, what does it still need, where may that go."""
+"""A KAI PodGroup with its pods: whether it is ready, which pods it still needs, and where they may go."""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,7 +21,7 @@ _NON_PREEMPTIBLE_FROM = 100
 
 
 class KaiJob:
-    """Of one scheduling round."""
+    """Lives for one scheduling round."""
 
     def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group
@@ -71,7 +71,7 @@ class KaiJob:
         return [pod for pod in self.holding(leaf) if not pod.deleting]
 
     def holding(self, leaf: Subgroup) -> list[SchedulerPod]:
-        """Those on a node, also those that are about to leave it."""
+        """The pods on nodes, terminating ones included."""
         return [pod for pod in leaf.pods if self.view.node_of(pod)]
 
     def allocated(self, snapshot: Snapshot) -> Amounts:
@@ -98,7 +98,7 @@ class KaiJob:
         return sum(self.is_satisfied(child) for child in node.children) >= needed
 
     def missing(self) -> list[SchedulerPod]:
-        """Exactly the pods that the minimum still needs."""
+        """Exactly the pods that are missing to the minimum."""
         return list(self._missing(self.tree))
 
     def _missing(self, node: Subgroup) -> Iterator[SchedulerPod]:
@@ -110,7 +110,7 @@ class KaiJob:
                 yield from self._missing(child)
 
     def chosen(self, node: Subgroup) -> list[Subgroup]:
-        """The children that the minimum is made of: those that have it already, then by name."""
+        """The children that count for the minimum: satisfied ones first, then by name."""
         needed = len(node.children) if node.minimum is None else node.minimum
         ready = [child for child in node.children if self.is_satisfied(child) or self.is_ready(child)]
         return sorted(ready, key=lambda c: (not self.is_satisfied(c), c.name))[:needed]
@@ -154,7 +154,7 @@ class KaiJob:
     def domain_of_extras(
         self, pod: SchedulerPod, snapshot: Snapshot, placed: dict[str, str]
     ) -> Domain | None:
-        """Where a pod may go beside those of its subtrees that have a place, however they got it."""
+        """Where a pod above the minimum may go: the domains of the pods in its subtrees that have a node."""
         allowed: Domain | None = None
         leaf = next(leaf for leaf in self._leaves.values() if pod in leaf.pods)
         for node in path_to(self.tree, leaf):
@@ -172,7 +172,7 @@ class KaiJob:
         return allowed
 
     def obstacle(self, queues: Queues, snapshot: Snapshot) -> tuple[str, str]:
-        """What keeps the whole group from being tried: reason and text, empty if nothing does."""
+        """Reason and message if the group cannot be tried at all. Empty if it can."""
         if problem := queues.missing(self.queue):
             return "QueueDoesNotExist", problem
         for node in everything(self.tree):

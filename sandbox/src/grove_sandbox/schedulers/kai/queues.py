@@ -1,6 +1,6 @@
-"""KAI's queues: a tree whose leaves take jobs, each with a limit, and a quota that binds what cannot be preempted.
+"""KAI's queues: a tree whose leaves accept jobs. Each queue has a limit, and a quota for jobs that cannot be preempted.
 
-An unset limit allows nothing; -1 is no limit. cpu is in thousandths, memory in millions of bytes, gpu in devices.
+An unset limit is zero; -1 means no limit. Units: cpu in thousandths, memory in 10^6 bytes, gpu in devices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ class Queues:
         self._used_for_good: dict[str, Amounts] = {}
 
     def missing(self, name: str) -> str:
-        """Why no job can run in the queue at all; empty if it can."""
-        if name not in self._queues or any(above not in self._queues for above in self._line(name)):
+        """Why no job can run in the queue. Empty if jobs can."""
+        if name not in self._queues or any(above not in self._queues for above in self._ancestry(name)):
             return f"Queue '{name}' does not exist"
         if name in self._parents:
             return f"Queue '{name}' is not a leaf queue"
         return ""
 
     def obstacle(self, name: str, need: Mapping[str, int], *, preemptible: bool) -> tuple[str, str]:
-        for queue_name in self._line(name):
+        for queue_name in self._ancestry(name):
             resources = self._queues[queue_name].spec.get("resources") or {}
             for resource, (key, unit) in _UNITS.items():
                 rule = resources.get(resource) or {}
@@ -48,13 +48,13 @@ class Queues:
         return "", ""
 
     def charge(self, name: str, amount: Amounts, *, preemptible: bool) -> None:
-        for queue_name in self._line(name):
+        for queue_name in self._ancestry(name):
             self._used[queue_name] = add(self._used.get(queue_name, {}), amount)
             if not preemptible:
                 self._used_for_good[queue_name] = add(self._used_for_good.get(queue_name, {}), amount)
 
-    def _line(self, name: str) -> Iterator[str]:
-        """The queue and its ancestors; a circle ends where it began."""
+    def _ancestry(self, name: str) -> Iterator[str]:
+        """The queue and its ancestors. A cycle ends at its first repetition."""
         seen: set[str] = set()
         while name and name not in seen:
             seen.add(name)

@@ -1,13 +1,13 @@
-"""KAI Scheduler: one PodGroup with a tree of subgroups, a Queue, perhaps a Topology.
+"""KAI Scheduler: a PodGroup with a tree of subgroups, a Queue, and an optional Topology.
 
-Read from a pod: annotation `pod-group-name` and label `kai.scheduler/subgroup-name`. Read from the API: PodGroups (by
-name alone, whatever the namespace, as KAI up to 0.17.1 does), Queues, Topologies, PriorityClasses. `spec.minMember` of
-a PodGroup with subgroups is ignored, as is the priority of a pod.
+Reads from a pod: annotation `pod-group-name` and label `kai.scheduler/subgroup-name`. Reads from the API: PodGroups
+(by name, regardless of the namespace, as KAI up to 0.17.1 does), Queues, Topologies, PriorityClasses. It ignores
+`spec.minMember` of a PodGroup with subgroups, and the priority of pods.
 
-- A pod that names no PodGroup, or one that does not exist, is not noticed at all.
-- A group is tried when each required leaf has its minimum of pods without gates; until then only an event says so.
-- Exactly the missing minimum is placed at once, then further pods one by one.
-- A gang that lost members below a minimum is evicted as a whole after the staleness grace period.
+- It ignores a pod that names no PodGroup, or one that does not exist.
+- It tries a group once each required leaf has its minimum of ungated pods. Until then it only records an event.
+- It places exactly the missing minimum as a gang, then further pods one by one.
+- It evicts a whole gang that fell below a minimum, after the staleness grace period.
 
 Not simulated: BindRequests (the scheduler binds by itself), preemption and reclaim, fractions of GPUs.
 """
@@ -97,7 +97,7 @@ class KaiScheduler:
     def _add_extras(
         self, snapshot: Snapshot, queues: Queues, job: KaiJob, placed: dict[str, str], result: Round
     ) -> None:
-        """Pods above the minimum, one at a time, inside the domains that the gang already has."""
+        """Places pods above the minimum one at a time, inside the domains of the gang."""
         for pod in job.pending():
             if pod.uid in placed:
                 continue
@@ -144,7 +144,7 @@ def _evict_if_stale(job: KaiJob, view: View, result: Round) -> None:
 
 
 def _grace(group: PolicyObject) -> timedelta | None:
-    """None: never."""
+    """The staleness grace period. None means that stale gangs are never evicted."""
     text = group.spec.get("stalenessGracePeriod")
     if text is None:
         return _STALE_AFTER

@@ -1,4 +1,4 @@
-"""The subgroups of a KAI PodGroup as a tree: pods belong to its leaves, minimums and constraints to every node."""
+"""The subgroups of a KAI PodGroup as a tree. Leaves have pods; every subgroup may have a minimum and constraints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Subgroup:
 
 
 def subgroup_tree(group: PolicyObject) -> Subgroup:
-    """The subgroups below an unnamed root. If they make no tree, KAI falls back to one leaf named `default`."""
+    """The subgroups below an unnamed root. If they do not form a tree, KAI uses one leaf named `default`."""
     spec = group.spec
     constraint = spec.get("topologyConstraint") or {}
     declared = spec.get("subGroups") or []
@@ -31,7 +31,7 @@ def subgroup_tree(group: PolicyObject) -> Subgroup:
     if not declared:
         return _root([Subgroup("default", 1 if minimum is None else minimum, {})], None, constraint)
     parents = {sub["name"]: sub.get("parent") or "" for sub in declared}
-    if len(set(names)) != len(names) or any(_is_lost(name, parents) for name in names):
+    if len(set(names)) != len(names) or any(_is_unreachable(name, parents) for name in names):
         return _root([Subgroup("default", 1, {})], None, constraint)
     inner = set(parents.values())
     nodes = {
@@ -52,8 +52,8 @@ def _root(children: list[Subgroup], minimum: int | None, constraint: Json) -> Su
     return Subgroup("", minimum, constraint, children)
 
 
-def _is_lost(name: str, parents: dict[str, str]) -> bool:
-    """A subgroup that no path leads to from the root."""
+def _is_unreachable(name: str, parents: dict[str, str]) -> bool:
+    """Whether no path leads from the root to the subgroup."""
     seen: set[str] = set()
     while name:
         if name in seen or name not in parents:

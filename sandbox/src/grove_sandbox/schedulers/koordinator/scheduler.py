@@ -1,17 +1,16 @@
-"""Koordinator: a PodGroup per gang, gangs tied into gang groups by an annotation.
+"""Koordinator: a PodGroup per gang; an annotation combines gangs into a gang group.
 
-Read from a pod: label `pod-group.scheduling.sigs.k8s.io`. Read from the API: PodGroups of `scheduling.sigs.k8s.io`
-(spec.minMember and the annotations under `gang.scheduling.koordinator.sh/`) and, if network topology is switched on,
+Reads from a pod: label `pod-group.scheduling.sigs.k8s.io`. Reads from the API: PodGroups of `scheduling.sigs.k8s.io`
+(spec.minMember and the annotations under `gang.scheduling.koordinator.sh/`) and, if network topology is enabled,
 the ClusterNetworkTopology named `default`.
 
-- A pod without the label is an ordinary pod, placed alone. A pod whose gang, or a gang tied to it, does not exist or
-  has too few pods waits without a word.
-- Gated pods count as members. Once one member without a gate starts an attempt, the gated ones are placed and
-  counted too; the API server then refuses to bind them. That is how the real one behaves, and what a half ungated
-  gang shows here: bound in part.
-- The first member that fits nowhere ends the attempt for the whole gang group.
+- It places a pod without the label alone. A pod waits, without a condition or event, while its gang or another gang of
+  the gang group does not exist or has too few pods.
+- Gated pods count as members. Once an ungated member starts an attempt, gated members are placed and counted too, but
+  the API server refuses to bind them. So, as with the real scheduler, a gang with some gates open is bound in part.
+- The first member that fits on no node ends the attempt for the whole gang group.
 
-Not simulated: reservations, preemption, the PodGroup-less gangs of annotations on pods.
+Not simulated: reservations, preemption, gangs that are declared by pod annotations without a PodGroup.
 """
 
 import json
@@ -107,7 +106,7 @@ class KoordinatorScheduler:
                 gangs[0].released += 0 if pod not in gangs[0].pods else 1
 
     def _domains(self, gang: "_Gang", snapshot: Snapshot, view: View) -> list[Domain]:
-        """The domains of the topology tree, narrowest layer first, up to the layer that must gather all."""
+        """The domains of the topology tree, narrowest layer first, up to the widest layer that the gang allows."""
         if not self._network_topology:
             return []
         tree = next((t for t in view.objects.get(TOPOLOGIES.plural, ()) if t.name == "default"), None)
@@ -152,7 +151,7 @@ class _Gang:
 
     @property
     def group(self) -> frozenset[ObjectKey]:
-        """All gangs that this one is tied to, itself included."""
+        """The gang group: this gang and all that its annotation names."""
         listed = _read_json(self.pod_group, "groups")
         if not isinstance(listed, list) or not listed:
             return frozenset([self.key])
@@ -181,7 +180,7 @@ class _Gang:
         return spec if isinstance(spec, dict) and spec.get("gatherStrategy") else {}
 
     def report(self, result: Round) -> None:
-        """What the PodGroup controller inside koord-scheduler writes. Its kind has no status subresource."""
+        """Writes the status as the PodGroup controller in koord-scheduler does. The kind has no status subresource."""
         scheduled = self.bound() + self.released
         running = sum(1 for pod in self.pods if pod.status.phase == "Running")
         phase = str(self.pod_group.status.get("phase") or "")
@@ -201,9 +200,9 @@ class _Gang:
 def _try(
     snapshot: Snapshot, gangs: list[_Gang], pending: list[SchedulerPod], once: bool, domain: Domain | None
 ) -> tuple[Placement, str]:
-    """Members one after another, until every gang has what it needs; the first that fits nowhere ends it.
+    """Places members one by one until every gang is satisfied. The first member that fits on no node ends the attempt.
 
-    With a domain all that wait must fit in it, as the planner of the real one has it.
+    Within a domain all pending pods must fit, as in the planner of the real scheduler.
     """
     placement: Placement = []
     waiting = {gang.key: 0 for gang in gangs}
@@ -239,7 +238,7 @@ def _order(keys: frozenset[ObjectKey], gangs: dict[ObjectKey, _Gang]) -> tuple[i
 
 
 def _read_json(group: PolicyObject, name: str) -> object:
-    """An annotation that is no JSON is as good as none, as in the real one."""
+    """The annotation as JSON. As in the real scheduler, a malformed annotation counts as absent."""
     try:
         return json.loads(group.metadata.annotations.get(f"{_PREFIX}{name}", "null"))
     except ValueError:
@@ -247,7 +246,7 @@ def _read_json(group: PolicyObject, name: str) -> object:
 
 
 def _chain(layers: Sequence[Json]) -> list[Json]:
-    """The layers from the broadest down; empty if they do not form one chain that ends at the node."""
+    """The layers from the widest to the node. Empty if they do not form a single chain."""
     by_parent = {layer.get("parentTopologyLayer") or "": layer for layer in layers}
     chain: list[Json] = []
     name = ""

@@ -1,13 +1,13 @@
 """kube-scheduler of 1.36 and 1.37: PodGroups, and in 1.37 trees of CompositePodGroups.
 
-Read from a pod: `spec.schedulingGroup.podGroupName`. Read from the API: PodGroups and CompositePodGroups; never a
-Workload.
+Reads from a pod: `spec.schedulingGroup.podGroupName`. Reads from the API: PodGroups and CompositePodGroups, never
+Workloads.
 
-- A pod whose PodGroup, or an ancestor of it, is missing waits without a word. So does a group of which too few
-  pods exist.
-- 1.36: each PodGroup is tried for itself with those of its pods that have no gate.
-- 1.37: the whole tree is one unit. One gated pod anywhere in it holds back the tree; each pod must have the
-  priority of the root; a tree binds all of its satisfied leaves or nothing.
+- A pod waits, without a condition or event, while its PodGroup or an ancestor is missing, or while the group has too
+  few pods.
+- 1.36: each PodGroup is tried on its own, with its ungated pods.
+- 1.37: the whole tree is one unit. A single gated pod holds back the tree; each pod must have the priority of the root;
+  either all satisfied leaves of a tree are bound, or nothing.
 
 Not simulated: preemption, claims of groups, preferred affinity.
 """
@@ -28,7 +28,7 @@ _MAX_DEPTH = 4
 
 @dataclass(frozen=True)
 class Release:
-    """What differs between the versions."""
+    """The differences between the releases."""
 
     pod_groups: APIResource
     composites: APIResource | None
@@ -125,7 +125,7 @@ class KubeScheduler:
         )
 
     def _report(self, tree: "_Tree", result: Round, states: dict[str, tuple[str, str, str]]) -> None:
-        """The condition of each PodGroup; once True it stays so."""
+        """Writes the condition of each PodGroup. Once True, it stays True."""
         for name, (status, reason, message) in states.items():
             group = tree.groups[ObjectKey(tree.namespace, name)]
             known: list[Json] = group.status.get("conditions") or []
@@ -147,7 +147,7 @@ class KubeScheduler:
 
 
 class _Tree:
-    """A PodGroup that has no parent, or a CompositePodGroup with all below it, and their pods by leaf."""
+    """A PodGroup without a parent, or a root CompositePodGroup with all its descendants, and the pods of each leaf."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class _Tree:
         return int(self.root.spec.get("priority") or 0)
 
     def rank(self, release: Release) -> int:
-        """In 1.36 a group comes up with the first of its pods; in 1.37 the root has a priority of its own."""
+        """The priority in the queue: in 1.36 that of the group's first pod, in 1.37 that of the root."""
         return self.priority if release.tree_is_unit else self.waiting()[0].spec.priority
 
     @property
@@ -182,7 +182,7 @@ class _Tree:
         return by_priority(self.view.waiting([pod for pods in self.members.values() for pod in pods]))
 
     def is_ready(self, release: Release) -> bool:
-        """Enough pods exist; in 1.37 also: none that is still to be placed has a gate."""
+        """Whether enough pods exist and, in 1.37, no pending pod has a gate."""
         queued = [p for pods in self.members.values() for p in pods if not self.view.node_of(p)]
         if release.tree_is_unit and any(pod.gated for pod in queued):
             return False
@@ -236,7 +236,7 @@ def _parent(obj: PolicyObject) -> str:
 
 
 def _children(objects: Sequence[PolicyObject]) -> dict[ObjectKey, list[PolicyObject]]:
-    """By parent, in the order in which they are tried."""
+    """Children by parent, in the order in which they are tried."""
     found: dict[ObjectKey, list[PolicyObject]] = {}
     for obj in sorted(objects, key=lambda t: (t.metadata.creation_timestamp or "", t.name)):
         if parent := _parent(obj):
@@ -245,7 +245,7 @@ def _children(objects: Sequence[PolicyObject]) -> dict[ObjectKey, list[PolicyObj
 
 
 def _root(group: PolicyObject, composites: dict[ObjectKey, PolicyObject]) -> PolicyObject | None:
-    """The top of the group's tree; None while an ancestor is missing, or if they run in a circle."""
+    """The root of the group's tree. None if an ancestor is missing or the ancestors form a cycle."""
     obj: PolicyObject | None = group
     for _ in range(_MAX_DEPTH):
         if obj is None or not _parent(obj):

@@ -1,10 +1,11 @@
-"""kube-scheduler of 1.35: a Workload lists pod groups, and pods wait at Permit until enough of them have a place.
+"""kube-scheduler of 1.34 and 1.35. In 1.35 a Workload lists pod groups, and pods wait in Permit for their gang.
 
-Read from a pod: `spec.workloadRef` (name, podGroup, podGroupReplicaKey). Read from the API: Workloads.
+Reads from a pod: `spec.workloadRef` (name, podGroup, podGroupReplicaKey). Reads from the API: Workloads.
 
-Pods are placed one by one. A placed pod of a gang that is not complete holds its place, at most five minutes from
-the first of them, and shows it as `status.nominatedNodeName`; then all give up together. So two half gangs can
-block each other until then, as in the real one. Gated pods count as existing but are never placed.
+Pods are placed one by one. A placed pod of an incomplete gang waits in Permit and reserves its node, which the
+simulation shows as `status.nominatedNodeName`. Five minutes after the first reservation all pods of the gang give up
+together. Until then two half gangs can block each other, as in the real scheduler. Gated pods count as existing but
+are never placed.
 """
 
 from collections.abc import Sequence
@@ -18,14 +19,14 @@ from grove_sandbox.schedulers.policy import Round, View, by_priority, place_alon
 from grove_sandbox.schedulers.snapshot import Snapshot
 
 WORKLOADS = APIResource("scheduling.k8s.io", "v1alpha1", "workloads", "Workload")
-_PERMIT = timedelta(minutes=5)
+_PERMIT_TIMEOUT = timedelta(minutes=5)
 
 _Key = tuple[str, str, str, str]
 
 
 @dataclass
 class _Waiters:
-    """The pods of a gang that hold a place, until when; or that gave up, and until what changes."""
+    """Reservations of a gang in Permit until `deadline`; or, after a timeout, the members with which it gave up."""
 
     nodes: dict[str, str] = field(default_factory=dict)
     deadline: datetime | None = None
@@ -51,7 +52,7 @@ class KubeScheduler135:
                 gangs.setdefault(_key(pod), []).append(pod)
         self._waiters = {key: self._waiters.get(key, _Waiters()) for key in gangs}
         for key, pods in gangs.items():
-            self._keep_places(snapshot, key, pods, view, result)
+            self._renew_reservations(snapshot, key, pods, view, result)
         for pod in by_priority(view.waiting(view.live(self.scheduler_name))):
             if not pod.spec.workload_ref:
                 place_alone(snapshot, pod, result)
@@ -70,10 +71,10 @@ class KubeScheduler135:
         ]
         return result
 
-    def _keep_places(
+    def _renew_reservations(
         self, snapshot: Snapshot, key: _Key, pods: list[SchedulerPod], view: View, result: Round
     ) -> None:
-        """What was held before is held on, unless its time is up."""
+        """Assumes the reservations of earlier rounds again, unless they have timed out."""
         waiters = self._waiters[key]
         pending = {pod.uid: pod for pod in view.waiting(pods)}
         waiters.nodes = {
@@ -85,7 +86,7 @@ class KubeScheduler135:
             held = [pending[uid] for uid in waiters.nodes]
             result.unschedulable(held, "pod group did not become complete within 5m0s at Permit")
             waiters.gave_up_with = frozenset(pod.uid for pod in pods)
-            waiters.flush_at = view.now + _PERMIT
+            waiters.flush_at = view.now + _PERMIT_TIMEOUT
             waiters.nodes, waiters.deadline = {}, None
         for uid, node in waiters.nodes.items():
             snapshot.assume(pending[uid], node)
@@ -94,7 +95,7 @@ class KubeScheduler135:
             result.wake((until - view.now).total_seconds())
 
     def _gave_up(self, key: _Key, pods: list[SchedulerPod], now: datetime) -> bool:
-        """After a time-out the gang is tried again when a member came or went, or after five minutes."""
+        """Whether the gang timed out and waits for a change of its members, or for five minutes to pass."""
         waiters = self._waiters[key]
         if waiters.flush_at is None:
             return False
@@ -112,8 +113,8 @@ class KubeScheduler135:
         waiters = self._waiters[_key(pod)]
         waiters.nodes[pod.uid] = node
         if waiters.deadline is None:
-            waiters.deadline = view.now + _PERMIT
-            result.wake(_PERMIT.total_seconds())
+            waiters.deadline = view.now + _PERMIT_TIMEOUT
+            result.wake(_PERMIT_TIMEOUT.total_seconds())
 
     def _release_if_complete(self, minimum: int, pods: list[SchedulerPod], view: View, result: Round) -> None:
         waiters = self._waiters[_key(pods[0])]
@@ -125,7 +126,7 @@ class KubeScheduler135:
 
 
 class KubeScheduler134(KubeScheduler135):
-    """The one before: it knows no Workloads, and its API server drops the links to them."""
+    """Release 1.34, which has no Workloads; its API server drops `spec.workloadRef`."""
 
     reads: Sequence[ResourceType] = ()
 
@@ -141,7 +142,7 @@ def _key(pod: SchedulerPod) -> _Key:
 
 
 def _minimum(workload: Json, pod_group: str) -> int | None:
-    """None while there is no such workload, or no such group in it."""
+    """The minimum of a pod group. None if the Workload or the group does not exist."""
     for group in workload.get("podGroups") or ():
         if group.get("name") == pod_group:
             gang = (group.get("policy") or {}).get("gang")

@@ -1,4 +1,4 @@
-"""Volcano's HyperNodes: sets of nodes, nested, each in a tier; lower tiers are closer together."""
+"""Volcano's HyperNodes: nested sets of nodes, each in a tier. Nodes in a lower tier are closer to each other."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ HYPER_NODES = APIResource("topology.volcano.sh", "v1alpha1", "hypernodes", "Hype
 
 
 class HyperNodes:
-    """`broken` says why no group with a topology can be placed at all; empty if the tree is sound."""
+    """`broken` is the reason why no group with a topology can be placed. Empty if the tree is valid."""
 
     def __init__(self, hyper_nodes: Iterable[PolicyObject], nodes: Sequence[SchedulerNode]) -> None:
         self._hyper_nodes = {hyper_node.name: hyper_node for hyper_node in hyper_nodes}
@@ -26,9 +26,9 @@ class HyperNodes:
             )
 
     def domains(self, topology: Json, around: Sequence[str]) -> list[Domain] | None:
-        """Where pods with this `networkTopology` may be, narrowest first; None if it asks for nothing.
+        """The domains that satisfy a `networkTopology`, narrowest first. None if it demands nothing.
 
-        `around` are nodes in use: only domains that hold all of them are left.
+        `around` are nodes in use: only domains that contain all of them are returned.
         """
         if not topology:
             return None
@@ -43,7 +43,7 @@ class HyperNodes:
         return [domain for domain in found if set(around) <= domain]
 
     def _limit(self, topology: Json) -> int | None:
-        """None if no tier is given, or a name that no HyperNode has: then nothing is enforced."""
+        """The highest tier allowed. None, which enforces nothing, if no tier is given or no HyperNode has its name."""
         if (tier := topology.get("highestTierAllowed")) is not None:
             return int(tier)
         name = topology.get("highestTierName")

@@ -1,4 +1,4 @@
-"""A Volcano PodGroup with its pods: is it complete, what does it still need, what is its state."""
+"""A Volcano PodGroup with its pods: whether it is complete, which pods it still needs, and its status."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class _Subgroup:
 
 
 class VolcanoJob:
-    """Of one scheduling round."""
+    """Lives for one scheduling round."""
 
     def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group
@@ -61,12 +61,12 @@ class VolcanoJob:
         return self.view.node_of(pod) or self.placed.get(pod.uid, "")
 
     def ready(self, placement: Placement = ()) -> list[SchedulerPod]:  # type: ignore[assignment]
-        """The pods that have a place, or need none."""
+        """The pods that have a node or, because they request nothing, need no reservation."""
         now = {pod.uid for pod, _ in placement}
         return [p for p in self.pods if self.node_of(p) or p.uid in now or p.finished or _requests_nothing(p)]
 
     def enqueue(self, snapshot: Snapshot) -> None:
-        """Pending groups are admitted when what they say they need is free in the cluster as a whole."""
+        """Admits a Pending group once the whole cluster has its `minResources` free."""
         if self.phase != "Pending":
             return
         needed = amounts(self.group.spec.get("minResources") or {})
@@ -75,7 +75,7 @@ class VolcanoJob:
             self.phase = "Inqueue"
 
     def invalid(self) -> str:
-        """Why allocation does not even begin: too few pods exist."""
+        """Why allocation cannot begin: too few pods exist. Empty if it can."""
         if len(self.live()) < self.minimum:
             return f"{len(self.live())} pods exist, {self.minimum} are needed"
         if short := self._short_task(self.live()):
@@ -114,7 +114,7 @@ class VolcanoJob:
         return bool(self.group.spec.get("networkTopology")) or any(sub.topology for sub in self.subgroups())
 
     def gang(self, snapshot: Snapshot, hyper_nodes: HyperNodes) -> Gang:
-        """Each subgroup up to its own size, then further pods until the minimum of the group is reached."""
+        """Places each subgroup up to its size, then further pods until the minimum of the group is reached."""
         children = [self._leaf(sub, snapshot, hyper_nodes) for sub in self.subgroups()]
         chosen = {pod.uid for child in children for pod in child.pods}
         spare = [pod for pod in self.pending() if pod.uid not in chosen]
@@ -139,7 +139,7 @@ class VolcanoJob:
         waiting = [pod for pod in self.pending() if pod.uid in members]
         domains = hyper_nodes.domains(sub.topology, present)
         if domains is not None and not present:
-            # A first domain must have room for all that wait, those with gates and above the minimum too.
+            # The first domain must have room for all pending pods, including gated ones and those above the minimum.
             needed = total(snapshot.need(pod) for pod in sub.pods if not self.node_of(pod))
             domains = [domain for domain in domains if _has_room(snapshot, domain, needed)]
         settled = len(present) + sum(
@@ -171,7 +171,7 @@ class VolcanoJob:
         self.placed.update({pod.uid: node for pod, node in placement})
 
     def domain_for(self, pod: SchedulerPod, hyper_nodes: HyperNodes, snapshot: Snapshot) -> Domain | None:
-        """Pods above the minimum stay in the widest domain that is allowed around those that have a place."""
+        """The widest allowed domain around the placed pods, for pods above the minimum."""
         allowed: Domain | None = None
         sub = next(sub for sub in self.subgroups() if pod in sub.pods)
         for topology, pods in (
@@ -222,7 +222,7 @@ class VolcanoJob:
         result.statuses.append(StatusWrite(POD_GROUPS, self.group.key, status, subresource=""))
 
     def _conditions(self, kind: str, reason: str, message: str) -> list[Json]:
-        """One entry per kind, always True; which one is newer says how things are."""
+        """Volcano keeps one condition per type, always True; the newest one is the valid one."""
         known: list[Json] = self.group.status.get("conditions") or []
         now = next((c for c in known if c["type"] == kind), None)
         newest = max(known, key=lambda c: str(c.get("lastTransitionTime")), default=None)
@@ -247,7 +247,7 @@ def _task(pod: SchedulerPod) -> str:
 
 
 def _subgroup_of(policy: Json, pod: SchedulerPod) -> str | None:
-    """The pod's subgroup under the policy; None if the policy is not about this pod."""
+    """The subgroup of the pod by the policy. None if the policy does not select the pod."""
     labels = pod.metadata.labels
     keys = policy.get("matchLabelKeys") or []
     if not keys or not selector_matches(policy.get("labelSelector") or {}, labels):

@@ -1,15 +1,15 @@
-"""Volcano: a PodGroup with a minimum, minimums per task, subgroups, and domains from HyperNodes.
+"""Volcano: a PodGroup with a minimum, minimums per task, subgroups, and topology domains from HyperNodes.
 
-Read from a pod: annotation `scheduling.k8s.io/group-name` (not its twin `scheduling.volcano.sh/group-name`), label or
-annotation `volcano.sh/task-spec`, and the labels that the PodGroup's `subGroupPolicy` names. Read from the API:
+Reads from a pod: annotation `scheduling.k8s.io/group-name` (not `scheduling.volcano.sh/group-name`), label or
+annotation `volcano.sh/task-spec`, and the labels that the PodGroup's `subGroupPolicy` names. Reads from the API:
 PodGroups, Queues, HyperNodes, PriorityClasses.
 
-- A pod without the annotation, or whose PodGroup does not exist or names an unknown or closed queue, is not noticed.
-- Gated pods exist, and count as such, but are not placed.
-- Pods that request nothing are no part of the gang's deal: they count as ready and are placed one by one.
-- A topology that names a tier no HyperNode has is silently not enforced.
+- It ignores a pod without the annotation, and one whose PodGroup does not exist or names an unknown or closed queue.
+- Gated pods count as existing but are not placed.
+- Pods that request nothing are not placed with the gang: they count as ready and are placed one by one.
+- It silently ignores a topology whose tier no HyperNode has.
 
-The queues' controller is played too: it opens new queues. Not simulated: preempt, reclaim, shares between queues.
+It also plays the queue controller, which opens new queues. Not simulated: preempt, reclaim, shares between queues.
 """
 
 from collections.abc import Sequence

@@ -1,14 +1,14 @@
-"""YuniKorn: no object at all, only labels and annotations on pods.
+"""YuniKorn: no objects of its own, only labels and annotations of pods.
 
-Read from a pod: the application id (label or annotation `yunikorn.apache.org/app-id`, label `applicationId`), and from
-annotations the task group of the pod, the task groups of the application and the policy parameters; the last two
-only from the first pod without a gate, for good.
+Reads from a pod: the application id (label or annotation `yunikorn.apache.org/app-id`, label `applicationId`), the
+annotation with its task group, and the annotations with the task groups and policy parameters of the application. It
+takes the last two from the first ungated pod and never reads them again.
 
-The real one creates placeholder pods and later replaces them. Here a placeholder is a reservation in the memory of
-the scheduler: it holds the room of `minResource` on a node and obeys the node selector and tolerations of its
-task group. The rest is the same: all placeholders first, one by one, holding what they have; the pods take their places
-when the last is found; a time-out ends in ordinary scheduling (Soft) or failed pods (Hard). An application that
-failed schedules nothing more; one without pods is forgotten after 30 seconds.
+The real scheduler creates placeholder pods and replaces them later. Here a placeholder is a reservation in memory: it
+reserves `minResource` on a node and obeys the node selector and tolerations of its task group. Otherwise the
+behaviour is the same. Placeholders are placed one by one, and keep their reservations. When the last one is placed,
+the pods replace them. After a timeout the pods are scheduled without a gang (style Soft) or fail (style Hard). A
+failed application schedules nothing more. An application without pods is forgotten after 30 seconds.
 """
 
 import json
@@ -24,7 +24,7 @@ from grove_sandbox.schedulers.policy import Round, SchedulerEvent, View, by_prio
 from grove_sandbox.schedulers.snapshot import Snapshot
 
 _PREFIX = "yunikorn.apache.org/"
-_DEFAULT_TIMEOUT = 900
+_DEFAULT_TIMEOUT_SECONDS = 900
 _FORGOTTEN_AFTER = timedelta(seconds=30)
 
 
@@ -75,7 +75,7 @@ class YuniKornScheduler:
         waiting = by_priority(view.waiting([pod for pod in pods if not pod.finished]))
         if app.state == "Reserving":
             app.reserve(snapshot, view.now)
-            app.check_time(snapshot, waiting, view, result)
+            app.check_timeout(snapshot, waiting, view, result)
         if app.state == "Running":
             for pod in waiting:
                 _replace_or_place(snapshot, app, pod, result)
@@ -101,7 +101,7 @@ class _Application:
     empty_since: datetime | None = None
 
     def hold(self, snapshot: Snapshot) -> None:
-        """What was reserved in earlier rounds is taken in this one, too."""
+        """Assumes the reservations of earlier rounds in the snapshot of this round."""
         for placeholder in self.placeholders:
             if placeholder.node in snapshot.places:
                 snapshot.assume(placeholder.pod, placeholder.node)
@@ -118,8 +118,10 @@ class _Application:
         if all(placeholder.node for placeholder in self.placeholders):
             self.state = "Running"
 
-    def check_time(self, snapshot: Snapshot, waiting: list[SchedulerPod], view: View, result: Round) -> None:
-        """The clock runs from the first reservation. Without any the application waits for ever."""
+    def check_timeout(
+        self, snapshot: Snapshot, waiting: list[SchedulerPod], view: View, result: Round
+    ) -> None:
+        """Ends the reservation after its timeout, which starts with the first placeholder that is placed."""
         if self.state != "Reserving" or self.deadline is None:
             return
         if view.now < self.deadline:
@@ -165,7 +167,7 @@ def by_age(pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
 def _submit(
     name: str, pods: list[SchedulerPod], first: SchedulerPod | None, view: View, result: Round
 ) -> _Application:
-    """A new application. One that has pods on nodes already is from before a restart, and runs."""
+    """A new application. If it has bound pods, it is from before a restart of the scheduler and is running."""
     app = _Application(name, "Running", view.now)
     if first is None or any(view.node_of(pod) for pod in pods):
         return app
@@ -179,9 +181,11 @@ def _submit(
     )
     app.hard = parameters.get("gangSchedulingStyle") == "Hard"
     seconds = parameters.get("placeholderTimeoutInSeconds", "")
-    wanted = timedelta(seconds=int(seconds) if seconds.isdigit() and int(seconds) else _DEFAULT_TIMEOUT)
+    wanted = timedelta(
+        seconds=int(seconds) if seconds.isdigit() and int(seconds) else _DEFAULT_TIMEOUT_SECONDS
+    )
     created = datetime.fromisoformat(first.metadata.creation_timestamp or view.now_text)
-    # Time that the first pod spent behind its gate is lost.
+    # The timeout counts from the creation of the first pod, so time behind its gate is lost.
     app.timeout = max(created + wanted - view.now, timedelta(milliseconds=1))
     app.state = "Reserving"
     app.placeholders = [
@@ -193,19 +197,19 @@ def _submit(
 
 
 def _task_groups(first: SchedulerPod, result: Round) -> list[Json]:
-    """None if there is no valid list: then the pods are scheduled as if there were no gang, and an event says so."""
+    """The task groups. If they are malformed, records an event and returns none: then there is no gang."""
     text = first.metadata.annotations.get(f"{_PREFIX}task-groups", "")
     if not text:
         return []
     try:
         groups = json.loads(text)
         names = [group["name"] for group in groups]
-        sound = len(set(names)) == len(names) and all(
+        valid = len(set(names)) == len(names) and all(
             group["minMember"] > 0 and isinstance(group["minResource"], dict) for group in groups
         )
     except (ValueError, KeyError, TypeError):
-        sound = False
-    if not sound:
+        valid = False
+    if not valid:
         result.events.append(
             SchedulerEvent(
                 PODS,
@@ -234,14 +238,14 @@ def _placeholder_pod(first: SchedulerPod, app: str, group: Json, number: int) ->
 
 
 def _replace_or_place(snapshot: Snapshot, app: _Application, pod: SchedulerPod, result: Round) -> None:
-    """A pod of a task group takes the place of one of its placeholders; any other is placed alone."""
+    """A pod of a task group replaces one of its placeholders. Other pods are placed alone."""
     group = pod.metadata.annotations.get(f"{_PREFIX}task-group-name", "")
     for placeholder in [p for p in app.placeholders if p.task_group == group]:
         app.placeholders.remove(placeholder)
         _vacate(snapshot, placeholder)
         need, held = snapshot.need(pod), snapshot.need(placeholder.pod)
         if any(amount > held.get(name, 0) for name, amount in need.items()):
-            continue  # larger than its placeholder: incompatible, the place is given up
+            continue  # larger than its placeholder: the reservation is given up
         if snapshot.obstacle(pod, snapshot.places[placeholder.node]) is None:
             snapshot.assume(pod, placeholder.node)
             result.bindings.append((pod, placeholder.node))
