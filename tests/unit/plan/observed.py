@@ -1,4 +1,4 @@
-"""Objects as a controller finds them: pods in every state of their lives, cliques and groups with a status."""
+"""Objects as a controller observes them: pods in every state, cliques and groups with a status."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -69,7 +69,7 @@ def pod(
     name: str | None = None,
     conditions: tuple[PodCondition, ...] = (),
 ) -> Pod:
-    """`age` in seconds; `succeeded` ended although it was to run on, `finished` was allowed to end."""
+    """`age` in seconds. A `succeeded` pod ended although its restart policy is Always; a `finished` one may end."""
     born = NOW - timedelta(seconds=age)
     container = _CONTAINERS.get(state)
     return Pod(
@@ -94,7 +94,7 @@ def pod(
 
 @st.composite
 def pods(draw: st.DrawFn, max_size: int = 8) -> list[Pod]:
-    """Pods of one clique as they may be found, with holes, twins, dead and dying ones."""
+    """Pods of one clique in any situation: with holes, duplicate indices, dead and terminating pods."""
     found = draw(
         st.lists(
             st.builds(

@@ -1,4 +1,4 @@
-"""A set to plan with, and a scheduler backend that decides as little as one can."""
+"""Builders for layouts and their objects, with a scheduler backend that adds nothing."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A clique has as many pods as it should, each with its own index, and loses those first that are missed least."""
+"""A clique has the right number of pods, each with its own index; scale-in deletes the least valuable pods first."""
 
 import random
 
@@ -19,7 +19,7 @@ def plan(replicas: int, found: list[Pod]) -> PodPlan:
 
 
 def applied(found: list[Pod], done: PodPlan, round_: int = 0) -> list[Pod]:
-    """The pods once the plan was carried out and what was deleted is gone. Later rounds make younger pods."""
+    """The pods after the plan was applied and deleted pods are gone. Later rounds create newer pods."""
     gone = {p.metadata.name for p in done.delete}
     left = [p for p in found if p.metadata.name not in gone]
     return left + [pod(i, "gated", age=-10 - round_, name=f"made-{round_}-{i}") for i in done.create]
@@ -33,7 +33,7 @@ def test_a_new_clique_gets_its_pods_from_zero_on() -> None:
     assert plan(3, []) == PodPlan(create=[0, 1, 2], delete=[], replaced=[])
 
 
-def test_nothing_is_done_when_all_is_well() -> None:
+def test_a_complete_clique_needs_no_change() -> None:
     assert plan(2, [pod(0), pod(1, "gated")]) == PodPlan(create=[], delete=[], replaced=[])
 
 
@@ -64,7 +64,7 @@ def test_while_a_dead_pod_waits_for_its_replacement_other_holes_are_filled_and_i
     assert plan(2, [pod(0), pod(7, "failed")]).without_replacements().create == []
 
 
-def test_a_pod_that_finished_its_work_is_not_run_again() -> None:
+def test_a_finished_pod_is_not_replaced() -> None:
     assert plan(2, [pod(0, "finished"), pod(1)]) == PodPlan(create=[], delete=[], replaced=[])
 
 
@@ -76,7 +76,7 @@ def test_a_terminating_pod_is_not_deleted_again() -> None:
     assert plan(0, [pod(0, terminating=True), pod(1, "failed", terminating=True)]).delete == []
 
 
-def test_of_two_pods_with_one_index_the_younger_goes() -> None:
+def test_of_two_pods_with_the_same_index_the_newer_is_deleted() -> None:
     old, young = pod(0, age=9), pod(0, age=1)
     assert plan(2, [young, old]) == PodPlan(create=[1], delete=[young], replaced=[])
     assert plan(1, [old, young]).delete == [young]
@@ -92,7 +92,7 @@ def test_an_index_is_read_from_the_hostname_and_then_from_the_label() -> None:
     assert plan(2, [found, pod(0)]) == PodPlan(create=[], delete=[], replaced=[])
 
 
-def test_scale_in_takes_pods_in_the_documented_order() -> None:
+def test_scale_in_deletes_pods_in_the_documented_order() -> None:
     unknown = pod(2, "unready")
     unknown.status.phase = "Unknown"
     order = [
@@ -109,12 +109,12 @@ def test_scale_in_takes_pods_in_the_documented_order() -> None:
         assert plan(left, order[::-1]).delete == order[: len(order) - left]
 
 
-def test_among_equals_the_highest_index_goes() -> None:
+def test_among_equal_pods_the_highest_index_is_deleted() -> None:
     found = [pod(i, name=f"random-{(i * 7) % 5}") for i in range(5)]
     assert plan(3, found).delete == [found[4], found[3]]
 
 
-def test_a_pod_without_a_birthday_counts_as_the_youngest() -> None:
+def test_a_pod_without_a_creation_time_counts_as_the_newest() -> None:
     unborn = pod(0)
     unborn.metadata.creation_timestamp = None
     assert plan(1, [pod(1), unborn]).delete == [unborn]
@@ -134,7 +134,7 @@ def test_a_second_pass_finds_nothing_to_do(found: list[Pod], replicas: int) -> N
 
 
 @given(pods(), st.integers(0, 8))
-def test_it_makes_no_difference_whether_deleted_pods_are_gone_yet(found: list[Pod], replicas: int) -> None:
+def test_the_plan_is_the_same_whether_deleted_pods_are_gone_or_not(found: list[Pod], replicas: int) -> None:
     first = plan(replicas, found)
     after = applied(found, first)
     for going in first.delete:
@@ -143,7 +143,9 @@ def test_it_makes_no_difference_whether_deleted_pods_are_gone_yet(found: list[Po
 
 
 @given(pods(), st.integers(0, 8))
-def test_nothing_present_goes_unless_there_is_a_surplus_or_a_twin(found: list[Pod], replicas: int) -> None:
+def test_no_present_pod_is_deleted_unless_there_are_too_many_or_duplicates(
+    found: list[Pod], replicas: int
+) -> None:
     present = [p for p in found if is_present(p)]
     surplus = max(0, len({pod_index(p) for p in present}) - replicas)
     twins = len(present) - len({pod_index(p) for p in present})
@@ -151,7 +153,7 @@ def test_nothing_present_goes_unless_there_is_a_surplus_or_a_twin(found: list[Po
 
 
 @given(pods(), st.integers(0, 8))
-def test_no_ready_pod_goes_while_one_that_is_not_ready_could(found: list[Pod], replicas: int) -> None:
+def test_no_ready_pod_is_deleted_while_an_unready_one_could_be(found: list[Pod], replicas: int) -> None:
     present = [p for p in found if is_present(p)]
     ready_places = {pod_index(p) for p in present if is_ready(p)}
     left = [p for p in applied(found, plan(replicas, found)) if is_present(p)]
@@ -159,7 +161,7 @@ def test_no_ready_pod_goes_while_one_that_is_not_ready_could(found: list[Pod], r
 
 
 @given(pods(), st.randoms(use_true_random=False), st.integers(0, 8))
-def test_the_order_in_which_pods_are_seen_makes_no_difference(
+def test_the_order_of_the_observed_pods_makes_no_difference(
     found: list[Pod], chance: random.Random, replicas: int
 ) -> None:
     other = list(found)

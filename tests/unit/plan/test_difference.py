@@ -1,4 +1,4 @@
-"""Only what differs is written, and only where it is ours."""
+"""A patch contains only what differs, and only fields that Grove owns."""
 
 from typing import Any
 

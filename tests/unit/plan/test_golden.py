@@ -1,4 +1,4 @@
-"""The same manifests give the same objects as the Go reference made of them, field by field.
+"""Our plans give the same objects as the Go reference, field by field.
 
 Both sides are brought to one form first. Each function that does so is one difference that is allowed, and says why;
 whatever they do not name must be equal.
@@ -32,10 +32,10 @@ BACKEND = "example"
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_set_means_what_it_means_to_the_reference(case: str) -> None:
+def test_a_set_has_the_defaults_of_the_reference(case: str) -> None:
     (theirs,) = [o for o in recorded(case) if o["kind"] == "PodCliqueSet"]
     spec = codec.to_builtins(with_defaults(given(case)).spec)
-    # Go writes a duration in its own way, we as the user wrote it.
+    # Go normalises a duration; we keep the spelling of the user.
     spec["template"]["terminationDelay"] = Duration(spec["template"]["terminationDelay"]).canonical()
     assert spec == without_empty_resources(theirs["spec"])
 
@@ -96,18 +96,18 @@ def draft(gang: PodGang, scheduler: str) -> PodDraft:
     return drafted
 
 
-# What was recorded, without what we decided to do differently.
+# The recorded objects, without the differences that we chose.
 
 
 def is_ours_to_make(obj: Json, pcs: PodCliqueSet) -> bool:
-    """Not the set itself, nor the scheduler's objects; access to pods only where cliques wait for each other."""
+    """Not the set itself, nor the scheduler's objects. Access to pods only if cliques wait for each other."""
     if obj["kind"] in ("ServiceAccount", "Role", "RoleBinding", "Secret"):
         return SetLayout(pcs).starts_in_order
     return obj["kind"] not in ("PodCliqueSet", "PodGroup")
 
 
 def as_we_make(obj: Json) -> Json:
-    """The rest of the cluster, and time, have left traces; the gate and the image of the waiting container differ."""
+    """Without the traces of other controllers and of time; with our gate and our image of the init container."""
     obj = copy.deepcopy(obj)
     obj.pop("status", None)
     obj["metadata"].pop("generation", None)
@@ -125,7 +125,7 @@ def as_we_make(obj: Json) -> Json:
 
 
 def without_empty_resources(value: Any) -> Any:
-    """Go writes the empty resources of a container that has none."""
+    """Go writes empty `resources` for a container that has none."""
     if isinstance(value, list):
         return [without_empty_resources(v) for v in value]
     if isinstance(value, dict):
@@ -133,7 +133,7 @@ def without_empty_resources(value: Any) -> Any:
     return value
 
 
-# What we make, as an API server would store it.
+# Our objects, as an API server would store them.
 
 
 def as_a_server_keeps(obj: Json) -> Json:
@@ -198,7 +198,7 @@ def pod_in_cluster(pod: Json) -> Json:
 
 
 def aligned(objects: Iterable[Json]) -> dict[tuple[str, str], Json]:
-    """By kind and name, hashes numbered in that order: ours are other ones, but must be equal where theirs are."""
+    """By kind and name. Hashes become numbers: the values differ, but equal hashes must be equal on both sides."""
     found = {(o["kind"], o["metadata"]["name"]): o for o in objects}
     numbers: dict[str, str] = {}
     for _, obj in sorted(found.items()):

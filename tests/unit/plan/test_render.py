@@ -28,7 +28,7 @@ GROUPED = pcs(
 )
 
 
-def test_everything_is_there() -> None:
+def test_a_set_renders_to_all_its_objects() -> None:
     assert count(rendered(GROUPED)) == {
         "Service": 1,
         "PodCliqueScalingGroup": 1,
@@ -38,7 +38,7 @@ def test_everything_is_there() -> None:
     }
 
 
-def test_sizes_can_be_tried() -> None:
+def test_sizes_override_those_of_the_manifest() -> None:
     found = rendered(GROUPED, sizes=Sizes(replicas=2, copies={"g": 4}))
     assert count(found) == {
         "Service": 2,
@@ -56,7 +56,7 @@ def test_a_group_that_is_scaled_to_zero_has_no_pods_in_its_base_gang() -> None:
     assert [len(g["podReferences"]) for g in gang["spec"]["podgroups"]] == [1, 0]
 
 
-def test_what_is_referred_to_comes_first() -> None:
+def test_owners_come_before_the_objects_that_refer_to_them() -> None:
     seen = {"PodCliqueSet/train"}
     for obj in rendered(GROUPED, sizes=Sizes(replicas=2)):
         (owner,) = obj["metadata"]["ownerReferences"]
@@ -66,7 +66,7 @@ def test_what_is_referred_to_comes_first() -> None:
         seen.add(f"{obj['kind']}/{obj['metadata']['name']}")
 
 
-def test_gangs_name_exactly_the_pods_that_say_they_belong_to_them() -> None:
+def test_gangs_name_exactly_the_pods_with_their_label() -> None:
     found = rendered(GROUPED, sizes=Sizes(replicas=2, copies={"g": 3}))
     named = {
         (gang["metadata"]["name"], group["name"], r["name"])
@@ -96,20 +96,20 @@ def test_the_schedulers_objects_follow_their_gang() -> None:
     assert next(o for o in found if o["kind"] == "PodGroup")["of"] == "<uid of PodGang/train-0>"
 
 
-def test_a_generated_name_is_made_up() -> None:
+def test_a_set_with_generate_name_gets_a_readable_name() -> None:
     made = pcs_json(clique("w")) | {"metadata": {"generateName": "train-"}}
     found = rendered(codec.decode(codec.encode(made), PodCliqueSet))
     assert {o["metadata"]["name"] for o in found if o["kind"] == "Service"} == {"train-xxxxx-0"}
 
 
-def test_claims_of_templates_in_the_cluster_need_them() -> None:
+def test_a_claim_is_left_out_if_its_template_is_unknown() -> None:
     found = pcs(clique("w"), resourceSharing=[share("far", "PerReplica")])
     assert "ResourceClaim" not in count(rendered(found))
     known = {TemplateRef("default", "far"): DEVICE}
     assert count(rendered(found, templates=known))["ResourceClaim"] == 1
 
 
-# Names that are apt to meet: few to choose from, with numbers and dashes within.
+# Names that are likely to collide: few to choose from, with numbers and dashes in them.
 NAMES = st.sampled_from(["a", "b", "0-b", "a-0-b", "a-1-b", "a-0-0-b", "a-all-b", "0", "b-0-a", "a-all-0"])
 SHARING = st.lists(
     st.builds(share, NAMES, st.sampled_from(["AllReplicas", "PerReplica"])),

@@ -3,7 +3,6 @@
     before Initialized   The gang names no pods until every clique has all its pods; then it names them all at once.
     after Initialized    Each group is renewed on its own, once it is complete again. Until then it keeps the pods that
                          it names, so a gang changes once per scaling or replacement.
-
     lost as a whole      If none of the pods that it names is left, the gang is recreated as a gang: no group is renewed
                          before every group that names pods is complete.
 
@@ -77,9 +76,9 @@ def cannot_create_pods(clique: PodClique) -> bool:
 
 
 def _lost_all_pods(gang: PodGang, present: Mapping[str, Sequence[Pod]]) -> bool:
-    """Whether the gang names pods, and none of them is present any more."""
+    """Whether none of the pods that the gang names is present any more."""
     named = {r.name for g in gang.spec.pod_groups for r in g.pod_references}
-    return bool(named) and named.isdisjoint(p.metadata.name for pods in present.values() for p in pods)
+    return named.isdisjoint(p.metadata.name for pods in present.values() for p in pods)
 
 
 def _missing(group: PodGroup, clique: PodClique | None, present: int, *, initialized: bool) -> int:

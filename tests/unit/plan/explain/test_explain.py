@@ -1,4 +1,4 @@
-"""From what is seen of a set to the one reason why it does not run."""
+"""From the observed objects of a set to the one reason why it does not run."""
 
 from dataclasses import replace as replace_seen
 from typing import Any
@@ -70,7 +70,7 @@ SCHEDULED = said(ConditionType.SCHEDULED)
 
 
 class World:
-    """Everything that a set consists of, as it is when all runs; tests then break it."""
+    """All objects of a healthy set, for tests to break."""
 
     def __init__(self, **template: Any) -> None:
         found: PodCliqueSet = pcs(clique("worker", replicas=2), **template)
@@ -130,14 +130,14 @@ class World:
                 pod.status = PodStatus(phase="Pending", conditions=(observed.GATED,))
 
     def release(self, *conditions: PodCondition) -> None:
-        """Without gates and without nodes."""
+        """Takes the gates and the nodes from the pods."""
         self.gate()
         for pod in self.pods:
             pod.spec.scheduling_gates = ()
             pod.status.conditions = conditions or (observed.GATED,)
 
     def place(self, *containers: ContainerStatus, init: tuple[ContainerStatus, ...] = ()) -> None:
-        """On nodes, with these containers, and not ready."""
+        """Puts the pods on nodes, with these containers, and not ready."""
         for pod in self.pods:
             pod.status = PodStatus(
                 phase="Pending",
@@ -147,7 +147,7 @@ class World:
             )
 
     def say(self, *conditions: Condition, gang: int = 0) -> None:
-        """The gang's conditions; those of the same type are replaced."""
+        """Adds conditions to the gang; they replace those of the same type."""
         found = self.gangs[gang].status
         assert found is not None
         types = {c.type for c in conditions}
@@ -180,7 +180,7 @@ class World:
 
 
 def scaled() -> World:
-    """A set with a worker, and a scaling group of two copies of which one is enough."""
+    """A set with a worker, and a scaling group with two copies and `minAvailable` 1."""
     found = World(
         cliques=[clique("worker", replicas=2), clique("helper", replicas=1)],
         podCliqueScalingGroups=[{"name": "g", "cliqueNames": ["helper"], "replicas": 2, "minAvailable": 1}],
@@ -197,7 +197,7 @@ def error(code: str) -> LastError:
     return LastError(code=code, description="its words", observed_at=NOW)
 
 
-def test_what_runs_runs() -> None:
+def test_a_healthy_set_is_running() -> None:
     answer = explain(World().seen())
     assert (answer.reason, answer.state, answer.message) == (RunReason.RUNNING, "Running", "2 pods ready")
     assert answer.findings == (top_reason(World().seen()),)
@@ -214,7 +214,7 @@ def test_what_runs_runs() -> None:
         ("False", Reason.SCHEDULER_NOT_KNOWN_YET, RunReason.WAITING_FOR_BACKEND),
     ],
 )
-def test_the_word_of_the_backend_is_passed_on(
+def test_the_message_of_the_backend_is_quoted(
     status: ConditionStatus, reason: str, expected: RunReason
 ) -> None:
     world = World()
@@ -232,7 +232,7 @@ def test_the_word_of_the_backend_is_passed_on(
             assert [(s.by, s.text) for s in answer.said] == [("backend default", "its words")]
 
 
-def test_a_backend_that_is_behind_is_waited_for() -> None:
+def test_a_set_waits_for_a_backend_that_is_behind() -> None:
     world = World()
     world.gangs[0].metadata.generation = 2
     assert top_reason(world.seen()).reason is RunReason.WAITING_FOR_BACKEND
@@ -267,7 +267,7 @@ def test_notes_keep_nothing_from_running() -> None:
         ("ERR_OF_A_LATER_VERSION", RunReason.PODS_REFUSED_BY_SERVER),
     ],
 )
-def test_errors_of_a_clique_are_told_in_their_own_words(code: str, reason: RunReason) -> None:
+def test_errors_of_a_clique_are_quoted(code: str, reason: RunReason) -> None:
     world = World()
     world.pods.pop()
     world.cliques[0].status = PodCliqueStatus(last_errors=[error(code), error(code)])
@@ -277,7 +277,7 @@ def test_errors_of_a_clique_are_told_in_their_own_words(code: str, reason: RunRe
     assert explain(world.seen("Pod", "train-0-worker-0")).running
 
 
-def test_missing_parts_are_waited_for_unless_the_server_refuses_them() -> None:
+def test_a_set_waits_for_missing_parts_unless_the_server_refuses_them() -> None:
     world = World()
     world.cliques, world.pods = [], []
     answer = explain(world.seen())
@@ -292,7 +292,7 @@ def test_missing_parts_are_waited_for_unless_the_server_refuses_them() -> None:
         assert explain(world.seen(kind, name)).reason is RunReason.PARTS_REFUSED_BY_SERVER  # type: ignore[arg-type]
 
 
-def test_a_gang_that_went_is_missed() -> None:
+def test_a_missing_gang_is_named() -> None:
     world = World()
     world.gangs = []
     assert top_reason(world.seen()).message == "PodGang train-0 does not exist"
@@ -327,7 +327,7 @@ def test_a_scaled_gang_is_explained_by_its_base_gang() -> None:
     assert explain(world.seen("PodGang", "train-0-g-0")).reason is RunReason.WAITING_FOR_GATES
 
 
-def test_pods_beyond_the_minimum_wait_for_it() -> None:
+def test_surplus_pods_wait_until_the_gang_has_its_minimum() -> None:
     world = World(cliques=[clique("worker", replicas=2, minAvailable=1)])
     world.gate(of="train-0-worker-1")
     world.say(said(ConditionType.SCHEDULED, "False"))
@@ -345,7 +345,7 @@ def test_a_pod_that_its_gang_does_not_name_yet_waits_for_that() -> None:
     )
 
 
-def test_a_gate_of_others_and_one_of_ours_are_told_apart() -> None:
+def test_a_gate_of_somebody_else_is_reported_beside_ours() -> None:
     world = World()
     world.gate("example.com/quota")
     found = top_reason(world.seen())
@@ -366,7 +366,7 @@ def test_pods_for_another_scheduler_than_their_gang_are_named() -> None:
     assert "is for default-scheduler, but PodGang train-0 is for kai-scheduler" in found.message
 
 
-def test_a_scheduler_that_says_nothing_is_waited_for() -> None:
+def test_a_pod_waits_for_a_scheduler_that_reports_nothing() -> None:
     world = World()
     world.release()
     found = top_reason(world.seen())
@@ -374,7 +374,7 @@ def test_a_scheduler_that_says_nothing_is_waited_for() -> None:
     assert "default-scheduler" in found.message
 
 
-def test_the_scheduler_is_heard_wherever_it_speaks() -> None:
+def test_reports_of_the_scheduler_are_found_on_the_pod_in_events_and_on_the_gang() -> None:
     world = World()
     world.release()
     world.warn("PodGroup", "train-0", "NotEnough", "of the group", by="some-scheduler")
@@ -434,7 +434,7 @@ def test_what_keeps_a_pod_on_a_node_from_being_ready(
         assert [s.text for s in found.said] == ["its words"]
 
 
-def test_pods_that_are_taken_away_are_said_to_be() -> None:
+def test_disrupted_pods_are_reported() -> None:
     world = World()
     world.place()
     for pod in world.pods:
@@ -443,7 +443,7 @@ def test_pods_that_are_taken_away_are_said_to_be() -> None:
     assert (found.reason, found.said[0].by) == (RunReason.DISRUPTED, "PreemptionByScheduler")
 
 
-def test_a_pod_that_goes_or_ended_says_so_itself() -> None:
+def test_a_terminating_or_dead_pod_is_its_own_explanation() -> None:
     world = World()
     world.pods[0].metadata.deletion_timestamp = NOW
     world.pods[1].status = PodStatus(phase="Failed", reason="Evicted", message="the node was low on memory")
@@ -464,7 +464,7 @@ def test_a_pod_that_goes_or_ended_says_so_itself() -> None:
         ("ResourceReservationTimeout", "failed to place application", RunReason.PODS_FAILED),
     ],
 )
-def test_pods_that_yunikorn_finds_no_queue_for_miss_a_queue(
+def test_pods_that_yunikorn_rejects_for_lack_of_a_queue_miss_a_queue(
     reason: str, message: str, expected: RunReason
 ) -> None:
     world = World()
@@ -484,14 +484,14 @@ def test_finished_work_is_fine() -> None:
     assert (answer.reason, answer.running) == (RunReason.FINISHED, True)
 
 
-def test_a_set_that_is_gone_leaves_what_can_be_seen() -> None:
+def test_the_parts_of_a_set_that_is_gone_are_still_explained() -> None:
     world = World()
     world.gate()
     seen = Observed(Target("PodGang", "train-0"), None, (), world.gangs, world.cliques, world.pods)
     assert explain(seen).reason is RunReason.WAITING_FOR_GATES
 
 
-def test_an_invalid_set_says_that_alone_and_its_numbers_are_not_believed() -> None:
+def test_an_invalid_set_is_the_only_finding_and_its_numbers_do_not_count() -> None:
     world = World()
     world.pcs = replace(world.pcs, spec=replace(world.pcs.spec, replicas=2_000_000_000))
     world.pcs.status = PodCliqueSetStatus(conditions=[said(ConditionType.INVALID, message="too many")])
@@ -511,7 +511,7 @@ def test_an_invalid_set_says_that_alone_and_its_numbers_are_not_believed() -> No
         (RunReason.RUNNING, RunReason.WEAKER_THAN_ASKED),
     ],
 )
-def test_the_cause_is_told_before_what_follows_from_it(first: RunReason, second: RunReason) -> None:
+def test_the_cause_comes_before_its_consequences(first: RunReason, second: RunReason) -> None:
     findings = [Finding(second, "PodGang/a", ""), Finding(first, "PodGang/b", "")]
     assert worst(findings).reason is first
 
@@ -533,7 +533,7 @@ STATES: list[tuple[Condition, ...]] = [
 
 
 @given(st.lists(observed.pods(), min_size=2, max_size=2), st.sampled_from(STATES), st.booleans())
-def test_whatever_is_seen_there_is_an_answer(
+def test_there_is_an_answer_for_every_observation(
     pods: list[list[Pod]], conditions: tuple[Condition, ...], gated: bool
 ) -> None:
     world = scaled()

@@ -69,7 +69,7 @@ def test_reasons_stand_in_the_order_of_the_flow_and_every_step_can_fail() -> Non
     assert {r.step for r in RunReason if r.weight > Weight.FINE} == set(Step)
 
 
-def test_whoever_waits_knows_for_whom() -> None:
+def test_every_actor_occurs_and_only_fine_reasons_wait_for_nobody() -> None:
     assert {r.actor for r in RunReason} == set(Actor)
     assert {r for r in RunReason if r.actor is Actor.NOBODY} == {
         r for r in RunReason if r.weight is Weight.FINE

@@ -1,4 +1,4 @@
-"""A template's hash changes when its pods would, and only then."""
+"""The hash of a template changes if and only if its pods would."""
 
 import json
 import random
@@ -34,7 +34,7 @@ def hash_of(pod: Any, **outer: Any) -> str:
 
 
 def shuffled(value: Any, chance: random.Random) -> Any:
-    """The same JSON with the keys of every object in another order. Lists keep theirs: it matters."""
+    """The same JSON with the keys of every object in another order. Lists keep their order, which matters."""
     if isinstance(value, dict):
         keys = list(value)
         chance.shuffle(keys)
@@ -84,7 +84,7 @@ C: list[str | int] = ["containers", 0]
         (["volumes", 1, "emptyDir"], {}),
     ],
 )
-def test_what_kubernetes_would_fill_in_makes_no_difference(path: list[str | int], value: Any) -> None:
+def test_explicit_defaults_of_kubernetes_make_no_difference(path: list[str | int], value: Any) -> None:
     assert hash_of(changed(path, value)) == hash_of(POD)
 
 
@@ -108,7 +108,7 @@ def test_what_kubernetes_would_fill_in_makes_no_difference(path: list[str | int]
         (["fieldOfTheFuture"], False),
     ],
 )
-def test_what_reaches_the_pods_makes_a_difference(path: list[str | int], value: Any) -> None:
+def test_every_field_that_reaches_the_pods_makes_a_difference(path: list[str | int], value: Any) -> None:
     assert hash_of(changed(path, value)) != hash_of(POD)
 
 

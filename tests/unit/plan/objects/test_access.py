@@ -1,16 +1,16 @@
-"""Access to pods is given to sets that order their start, and to no others."""
+"""Only sets with a start order get a service account that may read pods."""
 
 from grove.plan.objects.access import access
 from tests.unit.api.sets import clique
 from tests.unit.plan.samples import layout
 
 
-def test_a_set_that_starts_in_any_order_gets_none() -> None:
+def test_a_set_without_a_start_order_needs_no_access() -> None:
     assert access(layout(clique("a"), clique("b"))) == []
     assert access(layout(clique("a"), cliqueStartupType="CliqueStartupTypeInOrder")) == []
 
 
-def test_an_account_may_read_pods_and_no_more() -> None:
+def test_the_service_account_may_read_pods_and_no_more() -> None:
     found = layout(clique("a"), clique("b"), cliqueStartupType="CliqueStartupTypeInOrder")
     account, role, binding, secret = access(found)
     assert [o["kind"] for o in (account, role, binding, secret)] == [

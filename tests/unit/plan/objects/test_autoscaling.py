@@ -1,11 +1,11 @@
-"""What asks to be scaled gets an autoscaler of its own name."""
+"""Every clique and scaling group with a scale config gets an autoscaler with its own name."""
 
 from grove.plan.objects.autoscaling import autoscalers
 from tests.unit.api.sets import clique
 from tests.unit.plan.samples import layout
 
 
-def test_cliques_and_groups_that_ask_for_it_are_scaled() -> None:
+def test_cliques_and_groups_with_a_scale_config_get_an_autoscaler() -> None:
     metric = {"type": "Resource", "resource": {"name": "cpu", "novel": 1}}
     found = layout(
         clique("a", autoScalingConfig={"maxReplicas": 9, "metrics": [metric]}),
@@ -30,5 +30,5 @@ def test_cliques_and_groups_that_ask_for_it_are_scaled() -> None:
     assert second["spec"]["metrics"] == [{"type": "Resource", "resource": usual}]
 
 
-def test_what_does_not_ask_is_left_alone() -> None:
+def test_cliques_and_groups_without_a_scale_config_get_none() -> None:
     assert autoscalers(layout(clique("a")), 0) == []

@@ -60,7 +60,7 @@ def test_a_set_owns_one_claim_for_all_and_one_for_each_replica(found: SetLayout)
     assert claim["metadata"]["labels"] == CLAIM
 
 
-def test_a_group_owns_those_of_its_copies(found: SetLayout) -> None:
+def test_a_group_owns_the_claims_of_its_copies(found: SetLayout) -> None:
     own = {"grove.io/podcliquescalinggroup": "train-1-g"}
     index = "grove.io/podcliquescalinggroup-replica-index"
     assert facts(group_claims(found, group(found, "g", i=1), {})) == [
@@ -70,7 +70,7 @@ def test_a_group_owns_those_of_its_copies(found: SetLayout) -> None:
     ]
 
 
-def test_a_clique_owns_those_of_its_pods(found: SetLayout) -> None:
+def test_a_clique_owns_the_claims_of_its_pods(found: SetLayout) -> None:
     own, index = {"grove.io/podclique": "train-0-solo"}, "grove.io/podclique-pod-index"
     assert facts(clique_claims(found, alone(found, "solo"), [0, 5], {})) == [
         ("train-0-solo-all-one", "PodClique", own),
@@ -134,7 +134,7 @@ def test_a_filter_of_a_group_names_cliques() -> None:
     assert claims_of_pod(found, member(found, "c"), 0) == []
 
 
-def test_templates_of_the_cluster_are_asked_for_and_waited_for() -> None:
+def test_a_claim_waits_for_its_template_in_the_cluster() -> None:
     found = layout(
         clique("w", resourceSharing=[share("far", "AllReplicas", namespace="shared")]),
         resourceClaimTemplates=[template("own")],

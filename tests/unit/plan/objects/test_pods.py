@@ -1,4 +1,4 @@
-"""The pods of a clique differ in nothing but their index, and hold all that the user wrote."""
+"""The pods of a clique differ only in their name and index, and keep everything that the user wrote."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ def test_pods_beyond_the_minimum_get_the_surplus_draft() -> None:
     assert [p["spec"]["schedulingGates"] for p in pods] == [[{"name": g}] for g in (GATE, GATE, "other")]
 
 
-def test_what_the_user_wrote_arrives_as_it_was() -> None:
+def test_the_strings_of_the_user_arrive_unchanged() -> None:
     containers = [CONTAINER | {"command": [*TRICKY.values()]}]
     found = layout(clique("w", podSpec={"containers": containers}, annotations=TRICKY))
     made = pod(found, alone(found, "w"), 3)
@@ -65,7 +65,7 @@ def test_what_the_user_wrote_arrives_as_it_was() -> None:
     assert made["metadata"]["annotations"] == TRICKY
 
 
-def test_fields_of_a_pod_that_nobody_here_knows_are_kept() -> None:
+def test_unknown_fields_of_a_pod_are_kept() -> None:
     found = layout(
         clique("w", podSpec={"containers": [CONTAINER | {"novel": [1.5, None]}], "novel": {"a": {}}})
     )
@@ -73,7 +73,7 @@ def test_fields_of_a_pod_that_nobody_here_knows_are_kept() -> None:
     assert (made["spec"]["novel"], made["spec"]["containers"][0]["novel"]) == ({"a": {}}, [1.5, None])
 
 
-def test_gates_of_others_are_kept_before_ours() -> None:
+def test_gates_of_the_user_stay_in_front_of_the_backends_gate() -> None:
     gates = [{"name": "example.com/quota"}, {"name": GATE}]
     found = layout(clique("w", podSpec={"containers": [CONTAINER], "schedulingGates": gates}))
     assert pod(found, alone(found, "w"))["spec"]["schedulingGates"] == [
@@ -100,7 +100,7 @@ def test_the_backend_has_the_last_word_on_labels_annotations_and_spec() -> None:
     )
 
 
-def test_labels_that_say_which_pod_it_is_win_over_those_of_the_user() -> None:
+def test_identifying_labels_override_those_of_the_user() -> None:
     lies = {
         "grove.io/podclique": "x",
         "grove.io/podgang": "x",
@@ -113,7 +113,7 @@ def test_labels_that_say_which_pod_it_is_win_over_those_of_the_user() -> None:
     assert (own["app.kubernetes.io/part-of"], own["tier"]) == ("train", "gpu")
 
 
-def test_a_clique_cannot_pretend_to_stand_elsewhere_in_its_set() -> None:
+def test_a_label_of_the_user_cannot_change_the_position_of_a_clique() -> None:
     lies = {
         "grove.io/podcliquescalinggroup": "x",
         "grove.io/podcliquescalinggroup-replica-index": "3",
@@ -130,7 +130,7 @@ def test_a_clique_cannot_pretend_to_stand_elsewhere_in_its_set() -> None:
     assert place(member(found, "m")) == own
 
 
-def test_what_the_backend_takes_away_is_not_there() -> None:
+def test_a_backend_can_remove_a_field_of_the_spec() -> None:
     found = layout(clique("w", podSpec={"containers": [{"name": "c"}], "priorityClassName": "mine"}))
     made = pod(found, alone(found, "w"), spec={"priorityClassName": None})
     assert "priorityClassName" not in made["spec"]
@@ -187,7 +187,7 @@ def test_claims_of_the_pod_carry_its_index_in_the_pod_and_in_every_container() -
     assert spec["initContainers"][0]["resources"] == {"claims": used}
 
 
-def test_a_clique_that_the_set_does_not_have_is_named() -> None:
+def test_an_unknown_clique_is_an_error_that_names_it() -> None:
     found, other = layout(clique("w")), layout(clique("x"))
     with pytest.raises(LookupError, match="PodCliqueSet train describes no clique that PodClique train-0-x"):
         pod(found, alone(other, "x"))

@@ -1,4 +1,4 @@
-"""Each replica of a set has one headless Service that finds exactly its pods."""
+"""Each replica of a set has one headless Service, which selects exactly its pods."""
 
 import pytest
 
@@ -7,14 +7,14 @@ from tests.unit.api.sets import clique
 from tests.unit.plan.samples import alone, layout, pod
 
 
-def test_it_selects_the_pods_of_its_replica() -> None:
+def test_a_service_selects_the_pods_of_its_replica() -> None:
     found = layout(clique("w"))
     selector = headless_service(found, 3)["spec"]["selector"]
     assert selector.items() <= pod(found, alone(found, "w", i=3))["metadata"]["labels"].items()
     assert not selector.items() <= pod(found, alone(found, "w", i=2))["metadata"]["labels"].items()
 
 
-def test_it_has_the_name_that_pods_are_told() -> None:
+def test_a_service_has_the_name_in_the_environment_of_the_pods() -> None:
     found = layout(clique("w"))
     spec = pod(found, alone(found, "w", i=3))["spec"]
     service = headless_service(found, 3)

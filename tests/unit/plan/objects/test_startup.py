@@ -1,4 +1,4 @@
-"""A pod waits for exactly the cliques before it, and only if there are any."""
+"""A pod waits for exactly the cliques before it; a pod without such cliques gets no init container."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def waits(made: dict[str, Any]) -> list[str]:
     return [a for c in found for a in c["args"]]
 
 
-def test_the_first_waits_for_nobody() -> None:
+def test_the_first_clique_has_no_parents() -> None:
     found = layout(clique("a"), clique("b"), cliqueStartupType=IN_ORDER)
     made = pod(found, alone(found, "a"))
     assert "initContainers" not in made["spec"]
@@ -22,7 +22,7 @@ def test_the_first_waits_for_nobody() -> None:
     assert waits(pod(found, alone(found, "b"))) == ["--podcliques=train-0-a:2"]
 
 
-def test_names_are_not_mistaken_for_the_ends_of_others() -> None:
+def test_a_parent_is_not_mistaken_for_a_clique_whose_name_ends_alike() -> None:
     found = layout(
         clique("worker", replicas=3, minAvailable=3),
         clique("decode-worker", replicas=2, minAvailable=1),

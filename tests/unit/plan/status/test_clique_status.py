@@ -1,4 +1,4 @@
-"""What a PodClique says about its pods."""
+"""The status of a PodClique follows from its pods."""
 
 from typing import Any
 
@@ -48,19 +48,19 @@ def updating(**changes: Any) -> PodCliqueUpdateProgress:
     )
 
 
-def test_pods_are_counted_by_what_they_are() -> None:
+def test_pods_are_counted_by_their_state() -> None:
     found = status(current("ready"), current("starting"), current("gated"), pod(0, "pending", template="old"))
     assert (found.replicas, found.ready_replicas, found.scheduled_replicas) == (4, 1, 2)
     assert (found.schedule_gated_replicas, found.updated_replicas) == (1, 3)
 
 
-def test_pods_that_are_going_away_or_dead_do_not_count() -> None:
+def test_terminating_and_dead_pods_do_not_count() -> None:
     found = status(current("ready", terminating=True), current("failed"), current("succeeded"))
     assert found == replace(status(), conditions=found.conditions)
     assert (found.replicas, found.ready_replicas, found.scheduled_replicas) == (None, 0, 0)
 
 
-def test_pods_that_finished_their_work_break_nothing() -> None:
+def test_finished_pods_breach_no_minimum() -> None:
     found = status(current("finished"), current("finished"))
     assert (found.replicas, found.ready_replicas, found.scheduled_replicas) == (2, 0, 2)
     assert says(found, "MinAvailableBreached") == ("False", "SufficientReadyPods")
@@ -126,7 +126,7 @@ def test_an_update_that_ended_gives_the_current_hashes() -> None:
     assert found.current_pod_clique_set_generation_hash == "set-2"
 
 
-def test_a_generation_is_observed_when_it_was_carried_out() -> None:
+def test_the_observed_generation_advances_only_after_a_full_sync() -> None:
     assert status().observed_generation == 1
     assert status(synced=False).observed_generation is None
     assert status(synced=False).conditions == []
@@ -168,12 +168,12 @@ def test_messages_say_what_is_missing() -> None:
     )
 
 
-def test_what_others_wrote_stays() -> None:
+def test_fields_and_conditions_of_others_stay() -> None:
     had = stored(WORKER, conditions=[condition("Theirs")], observed_generation=1)
     assert status(of=had).conditions[0] == condition("Theirs")
 
 
-def test_a_clique_is_updated_when_its_minimum_of_new_pods_works() -> None:
+def test_a_clique_is_updated_when_its_minimum_of_new_pods_is_ready() -> None:
     def updated(*found: Pod) -> bool:
         return is_updated(replace(WORKER, status=status(*found)), HASH, SHAPE.generation_hash)
 
@@ -189,7 +189,7 @@ def test_a_clique_is_updated_when_its_minimum_of_new_pods_works() -> None:
     st.sampled_from([None, updating(), updating(update_ended_at=Time.at(NOW))]),
     st.booleans(),
 )
-def test_a_status_that_was_written_is_not_written_again(
+def test_computing_the_status_again_changes_nothing(
     found: list[Pod], known: SetLayout | None, progress: PodCliqueUpdateProgress | None, synced: bool
 ) -> None:
     first = clique_status(stored(WORKER, update_progress=progress), found, known, NOW, synced=synced)

@@ -1,4 +1,4 @@
-"""Conditions change only when something about them does."""
+"""A condition is rewritten only if its content differs."""
 
 from grove.api.meta import Condition
 from grove.api.scalars import Time
@@ -33,7 +33,7 @@ def test_another_status_moves_the_time_of_the_transition() -> None:
     assert [c.last_transition_time for c in changed] == [Time.at(LATER), Time.at(NOW)]
 
 
-def test_what_was_given_is_not_changed() -> None:
+def test_the_given_list_is_not_changed() -> None:
     given = [condition("A")]
     put(given, "A", "False", "R", "m", LATER)
     assert given == [condition("A")]

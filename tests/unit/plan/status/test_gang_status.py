@@ -1,4 +1,4 @@
-"""What a PodGang says about its pods."""
+"""The status of a PodGang follows from its pods."""
 
 import pytest
 from hypothesis import given
@@ -70,7 +70,7 @@ def test_a_new_gang_is_pending() -> None:
     assert (says(found, "Unhealthy"), says(found, "DisruptionTarget")) == (None, None)
 
 
-def test_a_gang_comes_up() -> None:
+def test_a_gang_goes_from_pending_to_running() -> None:
     assert after(GATED).phase == "Pending"
     placed = after(GATED, PLACED)
     assert placed.phase == "Starting"
@@ -81,29 +81,29 @@ def test_a_gang_comes_up() -> None:
     assert says(well, "Ready") == ("True", "PodsReady")
 
 
-def test_a_gang_of_which_only_some_pods_have_a_node_is_not_scheduled() -> None:
+def test_a_partly_placed_gang_is_not_scheduled() -> None:
     found = after(gang_pods(["ready"], ["ready", "ready", "pending", "gated"]))
     assert (found.phase, says(found, "Scheduled")) == ("Pending", ("False", "PodsNotScheduled"))
     assert message(found, "Scheduled") == "llama-0-decode has 2 of 3 pods on nodes"
     assert message(found, "Ready") == "llama-0-decode has 2 of 3 pods ready"
 
 
-def test_pods_beyond_the_minimum_are_not_waited_for() -> None:
+def test_a_gang_does_not_wait_for_pods_beyond_its_minimum() -> None:
     assert after(gang_pods(["ready"], ["ready", "ready", "ready", "pending"])).phase == "Running"
 
 
-def test_pods_that_take_long_to_become_ready_are_not_ill() -> None:
+def test_slow_pods_do_not_make_a_gang_unhealthy() -> None:
     found = after(PLACED, gang_pods(["unready"], ["unready"] * 3))
     assert (found.phase, says(found, "Unhealthy")) == ("Starting", ("False", "PodGroupsAtMinimum"))
 
 
-def test_pods_that_fail_before_the_gang_was_ready_make_it_ill() -> None:
+def test_pods_that_fail_before_the_gang_was_ready_make_it_unhealthy() -> None:
     found = after(PLACED, gang_pods(["ready"], ["ready", "ready", "failing"]))
     assert (found.phase, says(found, "Unhealthy")) == ("Starting", ("True", "PodGroupsBelowMinimum"))
     assert message(found, "Unhealthy") == "llama-0-decode has 2 of 3 pods that are on a node and not failing"
 
 
-def test_a_gang_that_lost_a_pod_is_ill_and_says_so() -> None:
+def test_a_gang_that_lost_a_pod_is_unhealthy() -> None:
     found = after(WELL, gang_pods(["ready"], ["ready", "ready", "gated"]))
     assert found.phase == "Pending"
     assert says(found, "Scheduled") == ("False", "ScheduledPodsLost")
@@ -113,14 +113,14 @@ def test_a_gang_that_lost_a_pod_is_ill_and_says_so() -> None:
     assert says(after(WELL, GATED, PLACED, WELL), "Unhealthy") == ("False", "PodGroupsAtMinimum")
 
 
-def test_a_gang_that_stopped_being_ready_is_ill() -> None:
+def test_a_gang_that_stopped_being_ready_is_unhealthy() -> None:
     found = after(WELL, gang_pods(["unready"], ["ready"] * 3))
     assert (found.phase, says(found, "Unhealthy")) == ("Starting", ("True", "PodGroupsBelowMinimum"))
     assert says(found, "Scheduled") == ("True", "PodsScheduled")
     assert message(found, "Unhealthy") == "llama-0-router has 0 of 1 pods ready"
 
 
-def test_a_gang_fails_with_pods_that_it_needs() -> None:
+def test_a_gang_fails_when_required_pods_die() -> None:
     assert after(WELL, gang_pods(["ready"], ["ready", "ready", "failed"])).phase == "Failed"
     assert after(WELL, gang_pods(["ready"], ["ready"] * 3 + ["failed"])).phase == "Running"
 
@@ -143,7 +143,7 @@ def test_pods_that_are_going_away_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("terminating", [False, True])
-def test_a_gang_whose_pod_is_about_to_be_taken_away_says_why(terminating: bool) -> None:
+def test_a_gang_with_a_disrupted_pod_reports_the_reason(terminating: bool) -> None:
     found = gang_pods(["ready"], ["ready"] * 3)
     found["llama-0-decode"][1] = pod(1, name="p", conditions=(PREEMPTED,), terminating=terminating)
     status = after(WELL, found)
@@ -184,7 +184,7 @@ OBSERVATIONS = st.fixed_dictionaries({"llama-0-router": pods(3), "llama-0-decode
 
 
 @given(st.lists(OBSERVATIONS, min_size=1, max_size=3))
-def test_a_status_that_was_written_is_not_written_again(seen: list[Found]) -> None:
+def test_computing_the_status_again_changes_nothing(seen: list[Found]) -> None:
     first = after(*seen)
     assert gang_status(replace(GANG, status=first), seen[-1], LATER) == first
 

@@ -1,4 +1,4 @@
-"""What a PodCliqueScalingGroup says about its copies."""
+"""The status of a PodCliqueScalingGroup follows from its copies."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def member(
 
 
 def copy(j: int, **work: Any) -> list[PodClique]:
-    """A copy that works, apart from what is said about its second clique."""
+    """A healthy copy, except for the given status of its second clique."""
     return [member(j, "lead"), member(j, "work", **work)]
 
 
@@ -101,7 +101,7 @@ def test_a_group_without_cliques_yet() -> None:
     )
 
 
-def test_a_group_that_is_well() -> None:
+def test_a_healthy_group() -> None:
     found = status(copy(0), copy(1), copy(2))
     assert counts(found) == (3, 3, 3)
     assert found.current_pod_clique_set_generation_hash == SHAPE.generation_hash
@@ -118,7 +118,7 @@ def test_a_group_that_is_well() -> None:
         ({"terminating": True}, (2, 2, 2)),
     ],
 )
-def test_a_copy_counts_as_far_as_all_its_cliques_are(
+def test_a_copy_counts_only_if_all_its_cliques_do(
     work: dict[str, Any], expected: tuple[int, int, int]
 ) -> None:
     assert counts(status(copy(0), copy(1, **work), copy(2))) == expected
@@ -165,7 +165,7 @@ def progress(ended: bool) -> ScalingGroupUpdateProgress:
     )
 
 
-def test_while_an_update_runs_the_group_makes_no_claim() -> None:
+def test_while_an_update_runs_the_breach_of_a_group_is_unknown() -> None:
     found = status(copy(0), copy(1), copy(2, updated=0), of=group(update_progress=progress(ended=False)))
     assert breached(found)[:2] == ("Unknown", "UpdateInProgress")
     assert found.current_pod_clique_set_generation_hash is None
@@ -193,7 +193,7 @@ def test_a_group_without_copies_is_complete() -> None:
     assert found.current_pod_clique_set_generation_hash == SHAPE.generation_hash
 
 
-def test_a_generation_is_observed_when_it_was_carried_out() -> None:
+def test_the_observed_generation_advances_only_after_a_full_sync() -> None:
     assert group_status(group(), [], SHAPE, NOW, synced=False).observed_generation is None
 
 
@@ -219,7 +219,7 @@ MEMBERS = st.lists(
     st.sampled_from([SHAPE, None]),
     st.sampled_from([None, progress(ended=False), progress(ended=True)]),
 )
-def test_a_status_that_was_written_is_not_written_again(
+def test_computing_the_status_again_changes_nothing(
     members: list[PodClique], known: SetLayout | None, update: ScalingGroupUpdateProgress | None
 ) -> None:
     before = group(update_progress=update, conditions=[condition("GangTerminationInProgress")])

@@ -1,4 +1,4 @@
-"""What a PodCliqueSet says about its replicas and gangs."""
+"""The status of a PodCliqueSet follows from its replicas and gangs."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def test_a_replica_is_available_when_cliques_and_groups_have_their_minimum() -> 
         ([router()], [replace(group(), status=None)]),
     ],
 )
-def test_a_replica_with_something_missing_is_not_available(
+def test_a_replica_with_a_missing_part_is_not_available(
     cliques: list[PodClique], groups: list[PodCliqueScalingGroup]
 ) -> None:
     assert summary(cliques, groups) == (False, False)
@@ -103,7 +103,7 @@ def test_a_replica_is_updated_when_everything_in_it_follows_the_template() -> No
     assert summary([router()], [group(current=False)]) == (True, False)
 
 
-def test_what_the_set_does_not_ask_for_makes_no_difference() -> None:
+def test_objects_that_the_set_does_not_describe_make_no_difference() -> None:
     stray = replace(router(ready=0), metadata=ObjectMeta(name="train-0-other"))
     assert summary([router(), stray], [group()]) == (True, True)
 
@@ -127,7 +127,7 @@ def test_replicas_are_added_up() -> None:
     assert found.update_progress is None
 
 
-def test_a_set_without_replicas_is_written_as_the_reference_does() -> None:
+def test_a_set_without_replicas_has_no_replicas_field_as_in_the_reference() -> None:
     none = layout(clique(), replicas=0)
     assert codec.to_builtins(status(of=none)) == {
         "observedGeneration": 7,
@@ -138,11 +138,11 @@ def test_a_set_without_replicas_is_written_as_the_reference_does() -> None:
     }
 
 
-def test_a_hash_that_differs_is_left_to_the_update_that_follows() -> None:
+def test_a_new_generation_hash_is_left_to_the_update() -> None:
     assert status(before=PodCliqueSetStatus(current_generation_hash="old")).current_generation_hash == "old"
 
 
-def test_a_generation_is_observed_when_it_was_carried_out() -> None:
+def test_the_observed_generation_advances_only_after_a_full_sync() -> None:
     before = PodCliqueSetStatus(observed_generation=6)
     assert status(before=before, synced=False).observed_generation == 6
 
@@ -168,7 +168,7 @@ def gang(name: str, phase: str | None = "Running", *, going: bool = False) -> Po
     )
 
 
-def test_gangs_are_listed_by_name_and_explained_unless_they_run() -> None:
+def test_gangs_are_listed_by_name_and_carry_conditions_unless_they_run() -> None:
     found = gang_summaries(
         [gang("b", "Pending"), gang("c", "Succeeded"), gang("a"), gang("d", None), gang("e", going=True)]
     )
@@ -180,7 +180,7 @@ def test_gangs_are_listed_by_name_and_explained_unless_they_run() -> None:
     ]
 
 
-def test_a_quick_look_follows_the_phases_and_leaves_the_words() -> None:
+def test_a_quick_status_updates_phases_and_keeps_conditions() -> None:
     old = gang_summaries([gang("a", "Pending"), gang("b", "Pending"), gang("c")])
     now = [gang("a", "Pending"), gang("b", "Starting"), gang("c"), gang("d", "Pending")]
     assert now[0].status is not None
@@ -194,11 +194,11 @@ def test_a_quick_look_follows_the_phases_and_leaves_the_words() -> None:
     ]
 
 
-def test_a_phase_that_nobody_knows_counts_as_pending() -> None:
+def test_an_unknown_phase_counts_as_pending() -> None:
     assert gang_summaries([gang("a", "Odd")])[0].phase == "Pending"
 
 
-def test_of_many_gangs_the_worst_are_explained_and_the_status_stays_small() -> None:
+def test_only_the_worst_of_many_gangs_carry_conditions() -> None:
     long = Condition(
         type="Scheduled", status="False", reason="R", message="m" * 800, last_transition_time=Time.at(NOW)
     )
@@ -263,7 +263,7 @@ def test_the_levels_that_are_missing_are_named() -> None:
     assert found.message.startswith("ClusterTopologyBinding dc has no level host, numa:")
 
 
-def test_the_condition_goes_when_the_constraints_do_not_matter_any_more() -> None:
+def test_the_topology_condition_is_removed_with_the_last_constraint() -> None:
     before = PodCliqueSetStatus(conditions=[condition("Theirs"), condition("TopologyLevelsUnavailable")])
     assert [c.type for c in status(before=before).conditions] == ["Theirs"]
 
@@ -276,7 +276,7 @@ def test_the_condition_goes_when_the_constraints_do_not_matter_any_more() -> Non
     st.sampled_from([OFF, ObservedTopology(True), ObservedTopology(True, BINDING)]),
     st.sampled_from([None, PodCliqueSetUpdateProgress()]),
 )
-def test_a_status_that_was_written_is_not_written_again(
+def test_computing_the_status_again_changes_nothing(
     summaries: list[ReplicaSummary],
     gangs: list[PodGang],
     topology: ObservedTopology,
