@@ -1,4 +1,4 @@
-"""A server that says what a test tells it to say, and remembers what it was asked."""
+"""A transport that plays the answers that a test scripts, and records the requests."""
 
 import asyncio
 from collections import deque
@@ -48,7 +48,7 @@ class Script:
     async def stream(self, request: Request) -> "ScriptedStream":
         self.watches.append(request)
         self.watched.set()
-        if not self.streams:  # nothing more to say: a connection that stays open and silent
+        if not self.streams:  # the script is over: the connection stays open and silent
             return ScriptedStream()
         stream = self.streams.popleft()
         if isinstance(stream, Exception):
@@ -86,7 +86,7 @@ class ScriptedStream:
 
 @dataclass
 class Pod:
-    """What a test says of a pod; `json` is how a server writes it."""
+    """A pod of a test; `json` is what a server sends."""
 
     name: str
     version: int

@@ -160,7 +160,7 @@ class Controller(Generic[K]):
 
 
 def _log_failure(error: Exception) -> None:
-    """A hindrance is an expected kind of failure whose message says everything; other errors need a traceback."""
+    """The message of an external error says everything. Any other error is a defect and needs a traceback."""
     event = "reconcile failed, requeued with backoff"
     if _all_are(error, ExternalError):
         log.error(event, error="; ".join(dict.fromkeys(str(e) for e in _leaves(error))))

@@ -54,7 +54,7 @@ def test_versions_are_compared_as_numbers(cache: Cache[PartialObject]) -> None:
     assert names(cache) == {"a": "10"}
 
 
-def test_an_object_is_found_by_its_newest_version_and_no_other(cache: Cache[PartialObject]) -> None:
+def test_a_newer_version_replaces_an_older_one(cache: Cache[PartialObject]) -> None:
     cache.observe(Pod("a", 5).read)
     cache.observe(Pod("a", 6).read)
     cache.observe(Pod("a", 4).read)
@@ -77,7 +77,7 @@ def test_a_deletion_that_is_known_before_the_object_still_counts(cache: Cache[Pa
     assert names(cache) == {}
 
 
-def test_an_object_deleted_for_good_stays_away_whatever_its_version(cache: Cache[PartialObject]) -> None:
+def test_an_object_deleted_without_a_version_never_comes_back(cache: Cache[PartialObject]) -> None:
     cache.forget("uid-a")
     cache.observe(Pod("a", 10**12).read)
     assert names(cache) == {}
@@ -108,7 +108,7 @@ def test_the_late_answer_about_a_predecessor_does_not_displace_its_successor(
     assert names(cache) == {}
 
 
-def test_the_end_of_a_predecessor_does_not_touch_its_successor(cache: Cache[PartialObject]) -> None:
+def test_the_deletion_of_a_predecessor_does_not_touch_its_successor(cache: Cache[PartialObject]) -> None:
     cache.observe(Pod("a", 5, uid="first").read)
     cache.observe(Pod("a", 9, uid="second").read)
     cache.forget("first", 8)
@@ -124,13 +124,13 @@ def test_an_object_that_left_the_selection_comes_back_with_a_newer_version(
     assert names(cache) == {"a": "7"}
 
 
-def test_an_end_older_than_what_was_written_since_is_no_end(cache: Cache[PartialObject]) -> None:
+def test_a_deletion_older_than_the_known_version_is_ignored(cache: Cache[PartialObject]) -> None:
     cache.observe(Pod("a", 9).read)
     cache.forget("uid-a", 6)
     assert names(cache) == {"a": "9"}
 
 
-def test_a_complete_list_ends_what_it_lacks_but_not_what_was_written_after_it(
+def test_a_complete_list_removes_what_it_lacks_but_not_what_was_written_after_it(
     cache: Cache[PartialObject], changes: Changes
 ) -> None:
     for pod in (Pod("a", 5), Pod("b", 6), Pod("written-later", 11)):
@@ -152,7 +152,7 @@ def test_indexes_follow_every_change(cache: Cache[PartialObject]) -> None:
     assert cache.by_index("label", "z") == []
 
 
-def test_an_index_gives_the_newest_state_in_the_old_order_when_a_change_moves_nothing(
+def test_an_index_returns_the_newest_state_in_insertion_order(
     cache: Cache[PartialObject],
 ) -> None:
     for version, name in enumerate(("a", "b", "a"), start=1):
@@ -171,14 +171,16 @@ def test_an_object_that_cannot_be_indexed_changes_nothing() -> None:
     assert [o.metadata.resource_version for o in cache.by_index("label", "x")] == ["1"]
 
 
-def test_a_late_subscriber_is_told_what_there_is(cache: Cache[PartialObject]) -> None:
+def test_a_late_subscriber_gets_every_object_in_the_cache(cache: Cache[PartialObject]) -> None:
     cache.observe(Pod("a", 1).read)
     seen: list[Change[PartialObject]] = []
     cache.subscribe(seen.append)
     assert [(c.old, c.object.metadata.name) for c in seen] == [(None, "a")]
 
 
-def test_a_handler_that_raises_disturbs_no_other(cache: Cache[PartialObject], changes: Changes) -> None:
+def test_a_subscriber_that_raises_does_not_stop_the_others(
+    cache: Cache[PartialObject], changes: Changes
+) -> None:
     def broken(change: Change[PartialObject]) -> None:
         raise RuntimeError("broken")
 
@@ -187,7 +189,7 @@ def test_a_handler_that_raises_disturbs_no_other(cache: Cache[PartialObject], ch
     assert changes == [(None, "uid-a@1")]
 
 
-def test_ends_are_not_remembered_for_ever(
+def test_deletions_are_not_remembered_for_ever(
     cache: Cache[PartialObject], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0

@@ -59,7 +59,7 @@ def known(informer: Informer[PartialObject]) -> dict[str, str]:
     return {o.metadata.name or "": o.metadata.resource_version or "" for o in informer.cache}
 
 
-async def test_the_first_state_is_streamed_where_the_server_can_do_that() -> None:
+async def test_the_initial_list_is_streamed_where_the_server_can() -> None:
     script = Script()
     stream = ScriptedStream(event("ADDED", Pod("a", 3)), event("ADDED", Pod("b", 7)))
     script.streams.append(stream)
@@ -91,7 +91,7 @@ async def test_a_server_without_streaming_lists_is_listed_in_pages_and_then_watc
     assert "sendInitialEvents" not in script.watches[1].query
 
 
-async def test_a_server_that_ignores_the_wish_for_a_streamed_list_is_listed() -> None:
+async def test_a_server_that_ignores_sendinitialevents_is_listed() -> None:
     script = Script(pod_list(Pod("a", 3), version=9))
     script.streams.append(ScriptedStream(event("ADDED", Pod("a", 3))))
     async with running(script) as informer:
@@ -122,7 +122,7 @@ async def test_a_watch_that_ends_is_resumed_where_it_was() -> None:
         await until(lambda: not informer.cache)
 
 
-async def test_a_bookmark_moves_the_place_to_resume_from() -> None:
+async def test_a_bookmark_advances_the_resume_position() -> None:
     script = Script()
     script.streams.append(ScriptedStream(bookmark(9, end=True), bookmark(5000), None))
     async with running(script):
@@ -130,7 +130,7 @@ async def test_a_bookmark_moves_the_place_to_resume_from() -> None:
         assert script.watches[1].query["resourceVersion"] == "5000"
 
 
-async def test_a_replayed_event_does_not_move_the_place_to_resume_from_backwards() -> None:
+async def test_a_replayed_event_does_not_move_the_resume_position_backwards() -> None:
     script = Script()
     script.streams.append(
         ScriptedStream(
@@ -151,7 +151,7 @@ async def test_a_replayed_event_does_not_move_the_place_to_resume_from_backwards
     ],
     ids=["in the stream", "as a status"],
 )
-async def test_an_expired_version_makes_a_relist_that_reports_what_went_away(expiry: ScriptedStream) -> None:
+async def test_an_expired_version_causes_a_relist_that_reports_deletions(expiry: ScriptedStream) -> None:
     script = Script()
     script.streams.append(
         ScriptedStream(event("ADDED", Pod("a", 3)), event("ADDED", Pod("b", 4)), bookmark(9, end=True), None)
@@ -172,7 +172,7 @@ async def test_an_expired_version_makes_a_relist_that_reports_what_went_away(exp
         assert "resourceVersion" not in script.watches[2].query
 
 
-async def test_a_first_state_that_breaks_off_is_read_again_from_the_start() -> None:
+async def test_an_interrupted_initial_list_is_read_again_from_the_start() -> None:
     script = Script()
     script.streams.append(ScriptedStream(event("ADDED", Pod("a", 3)), TransportError("reset")))
     script.streams.append(ScriptedStream(event("ADDED", Pod("b", 4)), bookmark(9, end=True)))
@@ -182,7 +182,7 @@ async def test_a_first_state_that_breaks_off_is_read_again_from_the_start() -> N
         assert "resourceVersion" not in script.watches[1].query
 
 
-async def test_a_silent_connection_is_given_up_and_begun_again() -> None:
+async def test_a_silent_connection_is_closed_and_resumed() -> None:
     script = Script()
     silent = ScriptedStream(bookmark(9, end=True))
     script.streams.append(silent)
@@ -194,7 +194,7 @@ async def test_a_silent_connection_is_given_up_and_begun_again() -> None:
         assert informer.trouble is None
 
 
-async def test_a_quiet_connection_is_kept_once_the_first_state_is_complete() -> None:
+async def test_a_quiet_connection_is_kept_once_the_initial_list_is_complete() -> None:
     script = Script()
     script.streams.append(ScriptedStream(bookmark(9, end=True)))
     async with running(script) as informer:
@@ -214,7 +214,7 @@ async def test_trouble_is_over_as_soon_as_a_watch_is_up_again() -> None:
 
 
 @pytest.mark.parametrize("code", [401, 403, 404, 429, 500, 503])
-async def test_a_passing_refusal_kills_nothing(code: int) -> None:
+async def test_a_temporary_refusal_does_not_end_the_informer(code: int) -> None:
     def refused() -> ScriptedStream:
         return ScriptedStream(refusal(code).body, None, status=code)
 
@@ -227,7 +227,7 @@ async def test_a_passing_refusal_kills_nothing(code: int) -> None:
         assert informer.trouble is None
 
 
-async def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
+async def test_a_server_that_ends_every_watch_at_once_is_watched_with_backoff() -> None:
     script = Script()
     script.streams.append(ScriptedStream(bookmark(9, end=True), None))
     script.streams.extend(ScriptedStream(None) for _ in range(1000))
@@ -236,7 +236,7 @@ async def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
     assert len(script.watches) < 30
 
 
-async def test_a_server_that_asks_for_time_gets_it() -> None:
+async def test_retry_after_delays_the_next_watch() -> None:
     busy = ScriptedStream(
         b'{"kind":"Status","code":429,"details":{"retryAfterSeconds":20}}', None, status=429
     )
@@ -248,7 +248,7 @@ async def test_a_server_that_asks_for_time_gets_it() -> None:
         assert asyncio.get_running_loop().time() - started >= 20
 
 
-async def test_what_makes_no_sense_kills_nothing() -> None:
+async def test_a_malformed_answer_does_not_end_the_informer() -> None:
     script = Script()
     script.streams.append(ScriptedStream(b"<html>gateway</html>\n"))
     script.streams.append(ScriptedStream(b'{"type":"DELETED","object":{}}\n'))
@@ -258,7 +258,7 @@ async def test_what_makes_no_sense_kills_nothing() -> None:
         assert known(informer) == {"a": "12"}
 
 
-async def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:
+async def test_an_object_that_cannot_be_decoded_is_reported_and_skipped() -> None:
     def picky(body: bytes) -> PartialObject:
         found = decode(body)
         if found.metadata.labels.get("broken"):
@@ -286,7 +286,7 @@ async def test_an_object_that_cannot_be_read_is_reported_and_skipped() -> None:
     assert "spec.replicas" in reports[0]["error"]
 
 
-async def test_an_object_that_a_relist_cannot_read_is_not_taken_for_deleted() -> None:
+async def test_an_object_that_a_relist_cannot_decode_is_not_reported_as_deleted() -> None:
     readable = True
 
     def picky(body: bytes) -> PartialObject:
@@ -316,7 +316,7 @@ async def test_a_line_longer_than_the_largest_object_is_read_whole() -> None:
         await until(lambda: known(informer) == {"big": "12"})
 
 
-async def test_a_write_is_in_the_cache_before_the_watch_tells_of_it() -> None:
+async def test_a_write_is_in_the_cache_before_its_watch_event() -> None:
     script = Script(ok(Pod("a", 12).json, 201), ok(Pod("a", 14).json))
     stream = ScriptedStream(bookmark(9, end=True))
     script.streams.append(stream)
@@ -332,7 +332,7 @@ async def test_a_write_is_in_the_cache_before_the_watch_tells_of_it() -> None:
         assert known(informer) == {"a": "14", "b": "15"}
 
 
-async def test_the_echo_of_a_write_is_not_read_again_and_still_moves_the_place_to_resume_from() -> None:
+async def test_the_echo_of_a_write_is_not_decoded_and_still_advances_the_resume_position() -> None:
     read: list[bytes] = []
 
     def counting(body: bytes) -> PartialObject:
@@ -352,7 +352,7 @@ async def test_the_echo_of_a_write_is_not_read_again_and_still_moves_the_place_t
         assert read == [Pod("a", 12).body]
 
 
-async def test_an_echo_in_a_first_state_is_an_object_that_is_there() -> None:
+async def test_an_echo_in_an_initial_list_counts_as_an_existing_object() -> None:
     script = Script(ok(Pod("a", 12).json, 201))
     script.streams.append(ScriptedStream(bookmark(9, end=True)))
     async with running(script) as informer:
@@ -446,9 +446,7 @@ async def test_a_relist_that_started_before_a_write_does_not_lose_what_was_writt
     script = Script()
 
     def slow_list(request: object) -> Response:
-        informer.cache.observe(
-            Pod("written", 20).read
-        )  # the answer to a write comes while the list is under way
+        informer.cache.observe(Pod("written", 20).read)  # the answer to a write arrives during the list
         return pod_list(Pod("a", 3), version=10)
 
     script.answers.append(slow_list)
@@ -482,7 +480,7 @@ async def test_an_object_with_a_finalizer_stays_known_after_its_delete() -> None
         assert found.metadata.deletion_timestamp is not None
 
 
-async def test_a_server_that_does_not_answer_the_watch_is_asked_again() -> None:
+async def test_a_watch_request_without_an_answer_is_retried() -> None:
     class Deaf(Script):
         async def stream(self, request: Any) -> ScriptedStream:
             if not self.watches:
@@ -504,7 +502,7 @@ async def test_hanging_lists_are_retried() -> None:
         assert known(informer) == {"a": "3"}
 
 
-async def test_the_same_chance_gives_the_same_waits() -> None:
+async def test_the_same_random_seed_gives_the_same_delays() -> None:
     """So that a test that fails can be repeated."""
 
     async def waits() -> list[str]:

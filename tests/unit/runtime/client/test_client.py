@@ -60,7 +60,7 @@ async def test_a_refusal_is_a_typed_error_with_the_servers_status(
 
 
 @pytest.mark.parametrize(("names", "error"), [("a", Vanished), ("", NotFound)])
-async def test_an_object_that_is_gone_when_it_is_to_be_changed_is_told_from_a_kind_that_is_not_served(
+async def test_a_deleted_object_is_told_apart_from_a_kind_that_is_not_served(
     names: str, error: type[ApiError]
 ) -> None:
     status = {"kind": "Status", "reason": "NotFound", "code": 404, "details": {"name": names, "kind": "pods"}}
@@ -76,7 +76,7 @@ async def test_an_object_that_is_gone_when_it_is_to_be_changed_is_told_from_a_ki
 @pytest.mark.parametrize(
     ("cause", "error"), [("NamespaceTerminating", NamespaceTerminating), ("Other", Forbidden)]
 )
-async def test_a_namespace_that_is_going_is_told_from_a_right_that_is_missing(
+async def test_a_terminating_namespace_is_told_apart_from_missing_rights(
     cause: str, error: type[ApiError]
 ) -> None:
     status = {"kind": "Status", "reason": "Forbidden", "details": {"causes": [{"reason": cause}]}}
@@ -85,7 +85,7 @@ async def test_a_namespace_that_is_going_is_told_from_a_right_that_is_missing(
     assert type(caught.value) is error
 
 
-async def test_an_answer_that_is_no_status_is_still_an_error_that_says_what_came() -> None:
+async def test_an_error_without_a_status_object_quotes_the_answer() -> None:
     script = Script(*[Response(502, {}, b"<html>Bad gateway</html>")] * 6)
     with pytest.raises(ServerError, match="502 <html>Bad gateway"):
         await pods(script).get(A)
@@ -103,14 +103,14 @@ async def test_an_answer_that_is_no_status_is_still_an_error_that_says_what_came
     ],
     ids=["429", "500", "503", "504", "reset", "timeout"],
 )
-async def test_a_passing_failure_is_sent_again_with_the_same_body(failure: Answer) -> None:
+async def test_a_temporary_failure_is_retried_with_the_same_body(failure: Answer) -> None:
     script = Script(failure, failure, ok(Pod("a", 3).json))
     found = await pods(script).merge_patch(A, b'{"x":1}')
     assert found.metadata.resource_version == "3"
     assert [r.body for r in script.requests] == [b'{"x":1}'] * 3
 
 
-async def test_a_failure_that_does_not_pass_is_raised_in_the_end() -> None:
+async def test_a_permanent_failure_is_raised_after_the_last_attempt() -> None:
     script = Script(*[refusal(500)] * 100)
     with pytest.raises(ServerError):
         await pods(script).get(A)
@@ -124,7 +124,7 @@ async def test_retry_after_is_honoured() -> None:
     assert asyncio.get_running_loop().time() - started >= 7
 
 
-async def test_nothing_else_starts_while_the_server_asks_to_wait() -> None:
+async def test_no_other_request_starts_during_a_retry_after() -> None:
     script = Script(refusal(429, headers={"retry-after": "7"}), *[ok(Pod("a", 3).json)] * 2)
     collection = pods(script)
     first = asyncio.create_task(collection.get(A))
@@ -151,7 +151,7 @@ async def test_a_create_with_a_generated_name_is_never_sent_twice(failure: Answe
     assert len(script.requests) == 1
 
 
-async def test_a_create_with_a_generated_name_is_sent_again_when_it_was_surely_not_applied() -> None:
+async def test_a_create_with_a_generated_name_is_retried_if_it_was_certainly_not_applied() -> None:
     script = Script(TransportError("refused", sent=False), refusal(429), ok(Pod("a", 3).json))
     await pods(script).create("default", b"{}", generate_name=True)
     assert len(script.requests) == 3
@@ -164,7 +164,7 @@ async def test_a_conflict_is_for_the_caller_to_decide() -> None:
     assert len(script.requests) == 1
 
 
-async def test_deleting_what_is_gone_is_no_error() -> None:
+async def test_deleting_an_object_that_does_not_exist_is_no_error() -> None:
     script = Script(TransportError("reset"), refusal(404, "NotFound"))
     await pods(script).delete(A, uid="u")
 
@@ -183,7 +183,7 @@ async def test_a_list_is_read_to_its_last_page() -> None:
     assert found.resource_version == "9"
 
 
-async def test_a_list_whose_token_expires_is_asked_for_at_once() -> None:
+async def test_a_list_whose_continue_token_expires_is_repeated_without_paging() -> None:
     script = Script(
         pod_list(Pod("a", 1), version=9, more="x"), refusal(410), pod_list(Pod("b", 2), version=12)
     )
@@ -201,7 +201,7 @@ async def test_a_scale_is_read_and_set_through_its_subresource() -> None:
     assert await pods(script).get_scale(A) == found
 
 
-async def test_an_answer_that_makes_no_sense_says_so() -> None:
+async def test_a_malformed_answer_is_an_error_that_says_so() -> None:
     script = Script(Response(200, {}, b"hello"))
     with pytest.raises(TransportError, match="not an answer to a list"):
         await pods(script).list()

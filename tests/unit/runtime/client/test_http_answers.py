@@ -71,7 +71,7 @@ async def test_an_answer_is_read_whole_however_it_is_cut(said: bytes, expected: 
     assert (found.status, found.body) == (200, expected)
 
 
-async def test_a_server_that_wants_the_connection_closed_gets_a_new_one() -> None:
+async def test_a_connection_that_the_server_wants_closed_is_not_reused() -> None:
     connections = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

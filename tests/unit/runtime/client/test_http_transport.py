@@ -45,7 +45,7 @@ async def test_a_request_arrives_as_it_was_built() -> None:
     assert answer.body == b"POST /prefix/api/v1/pods {'a': 'b c&d'} application/json {}"
 
 
-async def test_one_connection_is_used_again_and_again() -> None:
+async def test_a_connection_is_reused() -> None:
     peers = set()
 
     async def note(request: web.Request) -> web.Response:
@@ -166,7 +166,7 @@ async def test_a_watch_survives_the_rotation_of_its_token(tmp_path: Path) -> Non
         await transport.close()
 
 
-async def test_a_connection_that_nobody_answers_on_is_noticed() -> None:
+async def test_a_half_open_connection_is_noticed() -> None:
     """A half-open socket: the peer took the request, sent the head and the first events, and fell silent for ever."""
     connections = 0
 
@@ -231,7 +231,7 @@ async def test_a_connection_that_breaks_says_that_the_request_may_have_arrived()
         await transport.close()
 
 
-async def test_a_stream_that_breaks_off_is_an_error_and_not_an_end() -> None:
+async def test_a_broken_stream_is_an_error_and_not_an_end() -> None:
     async def broken(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse()
         await answer.prepare(request)
@@ -301,18 +301,18 @@ def connections_to(address: str) -> list[int]:
     "behaviour",
     [
         test_a_request_arrives_as_it_was_built,
-        test_one_connection_is_used_again_and_again,
+        test_a_connection_is_reused,
         test_a_server_with_the_right_certificate_is_trusted_and_any_other_is_not,
         test_a_watch_survives_the_rotation_of_its_token,
-        test_a_connection_that_nobody_answers_on_is_noticed,
+        test_a_half_open_connection_is_noticed,
         test_a_server_that_accepts_and_never_answers_ends_in_an_error,
         test_a_refused_connection_says_that_nothing_was_sent,
         test_a_connection_that_breaks_says_that_the_request_may_have_arrived,
-        test_a_stream_that_breaks_off_is_an_error_and_not_an_end,
+        test_a_broken_stream_is_an_error_and_not_an_end,
         test_after_close_no_connection_is_left_open,
     ],
 )
-def test_it_behaves_the_same_on_the_loop_of_the_operator(
+def test_the_transport_behaves_the_same_on_uvloop(
     behaviour: Callable[..., Coroutine[None, None, None]], authority: trustme.CA, tmp_path: Path
 ) -> None:
     given = {"authority": authority, "tmp_path": tmp_path}

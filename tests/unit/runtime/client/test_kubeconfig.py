@@ -199,7 +199,7 @@ async def test_a_credential_plugin_that_fails_says_why(
     assert not caught.value.sent
 
 
-async def test_a_credential_plugin_whose_certificate_cannot_be_used_says_so(tmp_path: Path) -> None:
+async def test_an_unusable_certificate_of_a_credential_plugin_is_an_error(tmp_path: Path) -> None:
     status = "{'clientCertificateData': 'none', 'clientKeyData': 'none'}"
     config = write(tmp_path / "config", plugin(tmp_path, status), {"server": "https://localhost:1"})
     with pytest.raises(TransportError, match="unusable certificate") as caught:
@@ -233,7 +233,7 @@ def test_a_context_can_be_chosen_and_files_are_merged(tmp_path: Path) -> None:
         ({"exec": {"command": "x", "apiVersion": "v1", "interactiveMode": "Always"}}, {}, "needs a terminal"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(
+def test_unsupported_parts_of_a_kubeconfig_are_refused(
     tmp_path: Path, user: dict[str, Any], cluster: dict[str, Any], says: str
 ) -> None:
     config = write(tmp_path / "config", user, cluster)

@@ -38,7 +38,7 @@ def test_a_namespaced_object_without_a_namespace_is_refused() -> None:
         requests.delete_collection(PODS, "", DeleteOptions())
 
 
-def test_a_delete_says_what_it_means_to_delete() -> None:
+def test_a_delete_carries_its_preconditions_and_options() -> None:
     options = DeleteOptions(
         preconditions=Preconditions(uid="u"), propagation_policy="Foreground", grace_period_seconds=0
     )
@@ -52,7 +52,7 @@ def test_a_delete_says_what_it_means_to_delete() -> None:
     )
 
 
-def test_only_a_create_with_a_generated_name_must_not_be_repeated() -> None:
+def test_only_a_create_with_a_generated_name_must_not_be_retried() -> None:
     assert requests.create(PODS, "ns", b"{}").repeatable
     assert not requests.create(PODS, "ns", b"{}", generate_name=True).repeatable
 

@@ -9,7 +9,7 @@ from grove.runtime.controller.concurrently import for_each, raise_failures
 pytestmark = pytest.mark.looptime
 
 
-async def test_one_failure_stops_no_other_and_is_reported_with_its_item() -> None:
+async def test_one_failure_does_not_stop_the_others_and_is_returned_with_its_item() -> None:
     async def act(item: int) -> int:
         await asyncio.sleep(1)
         if item == 3:
@@ -25,7 +25,7 @@ async def test_one_failure_stops_no_other_and_is_reported_with_its_item() -> Non
     assert [str(e) for e in caught.value.exceptions] == ["three"]
 
 
-async def test_no_more_than_the_bound_are_in_work_and_all_of_them_are_used() -> None:
+async def test_the_concurrency_is_used_and_not_exceeded() -> None:
     in_work = most = 0
 
     async def act(item: int) -> None:
@@ -39,7 +39,7 @@ async def test_no_more_than_the_bound_are_in_work_and_all_of_them_are_used() -> 
     assert most == 7
 
 
-async def test_nothing_to_do_is_done_at_once() -> None:
+async def test_no_items_need_no_work() -> None:
     async def act(item: int) -> None:
         raise AssertionError
 
@@ -63,7 +63,7 @@ async def test_a_cancellation_stops_all() -> None:
 
 
 @pytest.mark.parametrize("first_takes", [1, 10])
-async def test_a_cancellation_is_over_when_all_have_ended(first_takes: int) -> None:
+async def test_a_cancellation_waits_until_all_items_have_ended(first_takes: int) -> None:
     """Also when the caller's own share is done, and it only waits for the others."""
     under_way: set[int] = set()
 

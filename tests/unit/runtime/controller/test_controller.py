@@ -1,4 +1,4 @@
-"""Controllers: which keys are looked at, when, and what failures do."""
+"""Controllers: which keys are reconciled, when, and what failures cause."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -51,7 +51,7 @@ async def running(controller: Controller[Any]) -> AsyncIterator[asyncio.Task[Non
 
 
 def filled(*pods: Pod) -> Informer[PartialObject]:
-    """An informer that has done its first reading."""
+    """An informer that has its initial list."""
     informer = Informer(client(Script()), PODS, decode)
     for pod in pods:
         informer.cache.observe(pod.read)
@@ -83,7 +83,7 @@ class Recorder:
         return outcome
 
 
-async def test_everything_there_is_and_every_change_is_looked_at() -> None:
+async def test_every_object_and_every_change_is_reconciled() -> None:
     informer, reconcile = filled(Pod("a", 1)), Recorder()
     async with running(controller(reconcile, informer)):
         await until(lambda: reconcile.seen == [A])
@@ -93,7 +93,7 @@ async def test_everything_there_is_and_every_change_is_looked_at() -> None:
         await until(lambda: reconcile.seen == [A, B, A])
 
 
-async def test_nothing_is_looked_at_before_the_caches_are_filled() -> None:
+async def test_nothing_is_reconciled_before_the_initial_lists() -> None:
     informer, reconcile = Informer(client(Script()), PODS, decode), Recorder()
     informer.cache.observe(Pod("a", 1).read)
     async with running(controller(reconcile, informer)):
@@ -103,7 +103,7 @@ async def test_nothing_is_looked_at_before_the_caches_are_filled() -> None:
         await until(lambda: reconcile.seen == [A])
 
 
-async def test_a_burst_of_changes_is_one_look() -> None:
+async def test_a_burst_of_changes_is_one_reconcile() -> None:
     informer, reconcile = filled(), Recorder()
     async with running(controller(reconcile, informer)):
         await asyncio.sleep(1)
@@ -113,7 +113,7 @@ async def test_a_burst_of_changes_is_one_look() -> None:
     assert reconcile.seen == [A]
 
 
-async def test_an_object_that_changes_owner_wakes_both_owners() -> None:
+async def test_an_object_that_changes_its_owner_enqueues_both_owners() -> None:
     def owned_by(name: str, version: int) -> PartialObject:
         ref = {"apiVersion": "v1", "kind": "Set", "name": name, "uid": name, "controller": True}
         return Pod("pod", version, more={"ownerReferences": [ref]}).read
@@ -127,7 +127,7 @@ async def test_an_object_that_changes_owner_wakes_both_owners() -> None:
         await until(lambda: sorted(reconcile.seen[1:]) == [A, B])
 
 
-async def test_changes_that_cannot_matter_wake_nobody() -> None:
+async def test_changes_that_the_predicate_rejects_enqueue_nothing() -> None:
     informer, reconcile = filled(Pod("a", 1)), Recorder()
     trigger = Trigger(informer, itself, why="a test", when=added_or_deleted)
     async with running(controller(reconcile, informer, triggers=[trigger])):
@@ -139,7 +139,7 @@ async def test_changes_that_cannot_matter_wake_nobody() -> None:
         await until(lambda: reconcile.seen == [A, A])
 
 
-async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_worker() -> None:
+async def test_a_reconcile_that_raises_is_logged_and_requeued_and_ends_no_worker() -> None:
     reconcile = Recorder(RuntimeError("boom"), RuntimeError("boom"))
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)), workers=1)) as task:
@@ -150,7 +150,7 @@ async def test_a_reconcile_that_raises_is_logged_and_tried_again_and_kills_no_wo
     ] * 2
 
 
-async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lines_of_code() -> None:
+async def test_an_external_error_is_logged_without_a_traceback() -> None:
     no = Forbidden(Status(code=403, message="quota"), "POST /pods")
     reconcile = Recorder(no, ExceptionGroup("PodClique a", [no, no, TransportError("gone")]))
     with capture_logs() as logs:
@@ -161,7 +161,7 @@ async def test_what_is_in_the_way_outside_is_logged_in_its_words_and_without_lin
     assert all("exc_info" not in e for e in alarms)
 
 
-async def test_a_defect_among_other_errors_is_logged_with_lines_of_code() -> None:
+async def test_a_defect_among_external_errors_is_logged_with_a_traceback() -> None:
     no = Forbidden(Status(code=403, message="quota"))
     reconcile = Recorder(ExceptionGroup("PodClique a", [no, KeyError("defect")]))
     with capture_logs() as logs:
@@ -171,7 +171,7 @@ async def test_a_defect_among_other_errors_is_logged_with_lines_of_code() -> Non
     assert alarm["exc_info"]
 
 
-async def test_a_conflict_is_tried_again_without_alarm() -> None:
+async def test_a_conflict_is_requeued_without_an_error_in_the_log() -> None:
     reconcile = Recorder(Conflict(Status(code=409)))
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
@@ -180,7 +180,7 @@ async def test_a_conflict_is_tried_again_without_alarm() -> None:
 
 
 @pytest.mark.parametrize("gone", [Vanished(Status(code=404)), NamespaceTerminating(Status(code=403))])
-async def test_what_went_away_meanwhile_is_looked_at_again_without_alarm(gone: ApiError) -> None:
+async def test_an_object_deleted_meanwhile_is_requeued_without_an_error_in_the_log(gone: ApiError) -> None:
     reconcile = Recorder(gone, ExceptionGroup("many", [gone]))
     with capture_logs() as logs:
         async with running(controller(reconcile, filled(Pod("a", 1)))):
@@ -198,7 +198,7 @@ async def test_a_namespace_that_does_not_exist_is_an_error() -> None:
     ]
 
 
-async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_matter(
+async def test_a_change_that_caused_a_conflict_requeues_the_key_even_if_the_predicate_rejects_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whether it has come by the time of the conflict, or comes later. No timer is needed for that."""
@@ -216,7 +216,7 @@ async def test_the_change_that_outran_a_write_is_looked_at_though_it_could_not_m
         assert reconcile.seen == [A, A, A]
 
 
-async def test_a_reconcile_can_ask_to_look_again_later() -> None:
+async def test_a_reconcile_can_requeue_its_key_after_a_delay() -> None:
     reconcile = Recorder(300.0)
     async with running(controller(reconcile, filled(Pod("a", 1)))):
         await asyncio.sleep(299)
@@ -225,7 +225,7 @@ async def test_a_reconcile_can_ask_to_look_again_later() -> None:
         assert len(reconcile.seen) == 2
 
 
-async def test_one_key_is_never_with_two_workers() -> None:
+async def test_two_workers_never_have_the_same_key() -> None:
     in_work: list[ObjectKey] = []
     overlaps = 0
 
@@ -244,7 +244,7 @@ async def test_one_key_is_never_with_two_workers() -> None:
     assert overlaps == 0
 
 
-async def test_stopping_finishes_the_item_in_hand_and_begins_no_other() -> None:
+async def test_stopping_finishes_the_running_reconcile_and_starts_no_other() -> None:
     finished: list[ObjectKey] = []
 
     async def reconcile(key: ObjectKey) -> None:
@@ -260,7 +260,7 @@ async def test_stopping_finishes_the_item_in_hand_and_begins_no_other() -> None:
     assert finished == [A]
 
 
-async def test_a_slow_reconcile_does_not_hold_up_the_reader() -> None:
+async def test_a_slow_reconcile_does_not_block_the_informer() -> None:
     script = Script()
     stream = ScriptedStream(event("ADDED", Pod("a", 3)), bookmark(9, end=True))
     script.streams.append(stream)
@@ -281,7 +281,7 @@ async def test_a_slow_reconcile_does_not_hold_up_the_reader() -> None:
     await asyncio.gather(reading, return_exceptions=True)
 
 
-async def test_looking_at_ten_thousand_unchanged_objects_makes_no_request() -> None:
+async def test_reconciling_ten_thousand_unchanged_objects_sends_no_request() -> None:
     script = Script()
     informer = Informer(client(script), PODS, decode)
     for number in range(10_000):

@@ -88,7 +88,7 @@ async def test_an_event_says_what_happened_to_which_object() -> None:
     }
 
 
-async def test_the_same_again_is_counted_in_a_series() -> None:
+async def test_a_repeated_event_is_counted_in_a_series() -> None:
     server = EventServer()
     async with recording(server) as recorder:
         for _ in range(100):
@@ -100,7 +100,7 @@ async def test_the_same_again_is_counted_in_a_series() -> None:
     assert server.writes < 10
 
 
-async def test_something_else_is_another_event() -> None:
+async def test_an_event_with_another_note_or_object_is_a_new_event() -> None:
     server = EventServer()
     async with recording(server) as recorder:
         say(recorder, "no node fits")
@@ -109,7 +109,7 @@ async def test_something_else_is_another_event() -> None:
         await until(lambda: len(server.events) == 3)
 
 
-async def test_the_same_after_a_long_while_is_a_new_event() -> None:
+async def test_a_repetition_after_the_end_of_a_series_is_a_new_event() -> None:
     server = EventServer()
     async with recording(server) as recorder:
         say(recorder)
@@ -130,7 +130,7 @@ async def test_a_series_whose_event_is_gone_begins_a_new_one() -> None:
     assert written["series"]["count"] == 2
 
 
-async def test_a_server_that_takes_no_events_hurts_nobody_and_the_loss_is_counted() -> None:
+async def test_events_that_the_server_refuses_are_dropped_and_counted() -> None:
     server = EventServer()
     server.refused = refusal(403, "Forbidden")
     async with recording(server) as recorder:
@@ -142,7 +142,7 @@ async def test_a_server_that_takes_no_events_hurts_nobody_and_the_loss_is_counte
         assert b"events_dropped_total 1.0" in recorder._metrics.text()
 
 
-async def test_events_of_a_namespace_that_is_gone_are_no_loss() -> None:
+async def test_events_of_a_deleted_namespace_do_not_count_as_dropped() -> None:
     server = EventServer()
     server.refused = refusal(404, "NotFound", 'namespaces "default" not found')
     with capture_logs() as logs:
@@ -153,7 +153,7 @@ async def test_events_of_a_namespace_that_is_gone_are_no_loss() -> None:
     assert logs == []
 
 
-async def test_a_flood_is_bounded() -> None:
+async def test_a_flood_of_events_is_bounded() -> None:
     server = EventServer()
     async with recording(server) as recorder:
         for number in range(20_000):

@@ -96,7 +96,7 @@ def server() -> LeaseServer:
     return LeaseServer()
 
 
-async def test_the_first_leads_and_the_second_waits(server: LeaseServer) -> None:
+async def test_the_first_replica_leads_and_the_second_waits(server: LeaseServer) -> None:
     a = Replica(server, "a")
     await until(lambda: a.working)
     b = Replica(server, "b")
@@ -107,7 +107,7 @@ async def test_the_first_leads_and_the_second_waits(server: LeaseServer) -> None
     await asyncio.gather(a.task, b.task)
 
 
-async def test_a_clean_end_hands_over_without_waiting_for_the_lease_to_expire(server: LeaseServer) -> None:
+async def test_a_clean_shutdown_hands_over_before_the_lease_expires(server: LeaseServer) -> None:
     a = Replica(server, "a")
     await until(lambda: a.working)
     b = Replica(server, "b")
@@ -181,7 +181,7 @@ async def test_a_short_failure_of_the_server_does_not_cost_the_lease(server: Lea
     assert server.holder == ""
 
 
-async def test_whose_lease_was_taken_stops_at_once(server: LeaseServer) -> None:
+async def test_a_leader_whose_lease_was_taken_stops_at_once(server: LeaseServer) -> None:
     a = Replica(server, "a")
     await until(lambda: a.working)
     assert server.lease is not None
@@ -194,7 +194,7 @@ async def test_whose_lease_was_taken_stops_at_once(server: LeaseServer) -> None:
     assert server.holder == "thief"
 
 
-async def test_two_that_start_together_do_not_both_work(server: LeaseServer) -> None:
+async def test_two_replicas_that_start_together_do_not_both_lead(server: LeaseServer) -> None:
     replicas = [Replica(server, str(n)) for n in range(5)]
     await asyncio.sleep(60)
     assert sum(r.working for r in replicas) == 1
@@ -204,7 +204,7 @@ async def test_two_that_start_together_do_not_both_work(server: LeaseServer) -> 
     assert not any(r.working for r in replicas)
 
 
-async def test_cancelling_the_process_ends_the_work_and_then_gives_the_lease_back(
+async def test_cancelling_the_process_ends_the_work_and_then_releases_the_lease(
     server: LeaseServer,
 ) -> None:
     a = Replica(server, "a")
@@ -216,7 +216,7 @@ async def test_cancelling_the_process_ends_the_work_and_then_gives_the_lease_bac
     assert server.holder == ""
 
 
-async def test_work_that_fails_gives_the_lease_back_and_fails_the_caller(server: LeaseServer) -> None:
+async def test_work_that_fails_releases_the_lease_and_raises(server: LeaseServer) -> None:
     async def broken() -> None:
         raise RuntimeError("boom")
 

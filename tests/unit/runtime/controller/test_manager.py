@@ -40,7 +40,7 @@ def with_one_pod() -> Script:
 
 
 @pytest.mark.looptime
-async def test_work_begins_when_caches_are_filled_and_ends_with_the_item_in_hand() -> None:
+async def test_controllers_start_after_the_initial_lists_and_stop_after_the_running_reconcile() -> None:
     manager = Manager(client(with_one_pod()))
     pods = manager.informer(PODS, decode)
     finished: list[ObjectKey] = []
@@ -63,7 +63,7 @@ async def test_work_begins_when_caches_are_filled_and_ends_with_the_item_in_hand
 
 
 @pytest.mark.looptime
-async def test_an_item_that_does_not_end_is_given_up_after_the_grace() -> None:
+async def test_a_reconcile_that_does_not_end_is_cancelled_after_the_grace_period() -> None:
     manager = Manager(client(with_one_pod()), grace=20)
     pods = manager.informer(PODS, decode)
     begun = asyncio.Event()
@@ -82,7 +82,7 @@ async def test_an_item_that_does_not_end_is_given_up_after_the_grace() -> None:
 
 
 @pytest.mark.looptime
-async def test_a_controller_whose_cache_never_fills_holds_up_neither_others_nor_the_end() -> None:
+async def test_a_controller_without_its_initial_list_delays_neither_others_nor_the_shutdown() -> None:
     script = with_one_pod()
     missing = [ScriptedStream(refusal(404).body, None, status=404) for _ in range(100)]
     manager = Manager(client(script))
@@ -148,7 +148,7 @@ def test_controllers_share_one_informer_and_each_adds_the_indexes_it_needs() -> 
         manager.informer(PODS, lambda body: decode(body))
 
 
-async def test_the_health_server_tells_when_caches_are_filled_and_what_was_counted() -> None:
+async def test_the_health_server_reports_initial_lists_and_metrics() -> None:
     script_client = client(Script())
     manager = Manager(script_client)
     pods = manager.informer(PODS, decode)
@@ -171,7 +171,7 @@ async def test_the_health_server_tells_when_caches_are_filled_and_what_was_count
     await server.stop()
 
 
-def test_a_log_line_carries_the_key_of_the_object_in_hand(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_line_carries_the_key_that_is_being_reconciled(capsys: pytest.CaptureFixture[str]) -> None:
     before = structlog.get_config()
     try:
         logs.configure("info", "json")

@@ -87,14 +87,14 @@ async def test_a_success_forgets_the_failures() -> None:
     assert round(clock() - started) == 1
 
 
-async def test_one_keys_failures_do_not_delay_another() -> None:
+async def test_the_failures_of_one_key_do_not_delay_another() -> None:
     queue: Queue[str] = Queue(first_retry=100.0)
     queue.retry("a")
     queue.add("b")
     assert await take(queue, 1) == "b"
 
 
-async def test_of_two_delays_the_shorter_counts() -> None:
+async def test_the_shorter_of_two_delays_wins() -> None:
     queue: Queue[str] = Queue()
     queue.add_after("a", 50)
     queue.add_after("a", 5)
