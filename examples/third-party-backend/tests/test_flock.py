@@ -1,4 +1,4 @@
-"""Flock is fit for Grove: it passes both halves of the backend author's kit."""
+"""Flock passes both halves of the test kit for backends."""
 
 from flock_scheduler import FlockScheduler
 from grove_example_scheduler import definitions

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from grove_sandbox.conformance.made import everything
+from grove_sandbox.conformance.outputs import all_outputs
 from grove_sandbox.conformance.samples import clique, gangs_of, pod_clique_set
 
 from grove.api import labels
@@ -488,7 +488,7 @@ def test_a_gang_of_a_set_without_priority_has_that_on_which_its_cliques_agree(
     gangs = gangs_of(Kubernetes({}), pcs, served)
     assert [g.spec.priority_class_name for g in gangs] == [base, scaled]
     for found in gangs:
-        made = everything(Kubernetes({}), found, served)
+        made = all_outputs(Kubernetes({}), found, served)
         wanted = found.spec.priority_class_name
         groups = [o["body"]["spec"] for o in made["objects"] if o["kind"] == "PodGroup"]
         assert {g.get("priorityClassName") for g in groups} == {wanted}

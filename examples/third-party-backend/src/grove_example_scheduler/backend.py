@@ -2,7 +2,7 @@
 
 gang                   Flock, in a lane
 pod group              part with a minimum
-pack constraint        `near`, for the flock or for a part; there is nothing for several parts together
+pack constraint        `near`, for the flock or for a part; none for several parts together
 queue                  lane: the annotation flock.example.com/lane of the set, else that of the profile
 pod                    labels flock.example.com/flock and flock.example.com/part
 """
@@ -43,10 +43,10 @@ class Flock(Backend):
         self._settings = msgspec.convert(settings, Settings)
 
     def translate(self, gang: PodGang, served: Served) -> Sequence[SchedulerObject]:
-        for together in gang.spec.topology_constraint_group_configs:
-            if _near(together.topology_constraint):
+        for config in gang.spec.topology_constraint_group_configs:
+            if _near(config.topology_constraint):
                 raise Refusal(
-                    f"Flock cannot keep the groups of {together.name!r} near each other",
+                    f"Flock cannot keep the groups of {config.name!r} near each other",
                     "constrain the whole set, or single cliques",
                 )
         spec = {
@@ -65,15 +65,15 @@ class Flock(Backend):
         pod.labels[PART] = group.name
 
     def observe(self, gang: PodGang, objects: Sequence[Json]) -> Observation:
-        """Flock says in the status why a flock cannot take off."""
-        said = [text for o in objects if (text := o.get("status", {}).get("grounded"))]
-        return Observation("Grounded", said[0]) if said else Observation()
+        """Flock reports in the status of a flock why it cannot take off."""
+        reasons = [text for o in objects if (text := o.get("status", {}).get("grounded"))]
+        return Observation("Grounded", reasons[0]) if reasons else Observation()
 
     def _lane(self, gang: PodGang, served: Served) -> str:
-        """A flock in a lane that does not exist would wait for ever, without a word."""
+        """Raises Refusal for a lane that does not exist: Flock would silently ignore the flock."""
         lane = gang.metadata.annotations.get(LANE) or self._settings.lane
-        known = served.objects.get(LANES)
-        if known is not None and lane not in known:
+        lanes = served.objects.get(LANES)
+        if lanes is not None and lane not in lanes:
             remedy = f"create it, or name another in the annotation {LANE}"
             raise Refusal(f"there is no lane {lane!r}", remedy, Reason.QUEUE_MISSING)
         return lane

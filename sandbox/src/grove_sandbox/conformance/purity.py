@@ -1,4 +1,4 @@
-"""Which modules a backend imports that no pure function needs: the network, the clock, chance, the shells above."""
+"""Finds imports that a pure backend does not need: network, clock, randomness, and the rooms above the schedulers."""
 
 import ast
 import inspect
@@ -32,7 +32,7 @@ IMPURE = (
 
 
 def impure_imports(backend: Backend) -> list[str]:
-    """As in `mine.backend imports random`, for the modules of the backend that are loaded."""
+    """Such as `mine.backend imports random`, for all loaded modules of the backend."""
     return [
         f"{module.__name__} imports {name}"
         for module in _modules(type(backend).__module__)
@@ -42,10 +42,10 @@ def impure_imports(backend: Backend) -> list[str]:
 
 
 def _modules(name: str) -> list[ModuleType]:
-    """The one that defines the backend and those beside and below it in its package."""
+    """The module that defines the backend, and the other modules of its package."""
     package = name.rpartition(".")[0]
-    beside = f"{package}." if package and package != "grove.schedulers" else f"{name}."
-    return [m for n, m in sorted(sys.modules.items()) if n == name or n.startswith(beside)]
+    prefix = f"{package}." if package and package != "grove.schedulers" else f"{name}."
+    return [m for n, m in sorted(sys.modules.items()) if n == name or n.startswith(prefix)]
 
 
 def _imports(module: ModuleType) -> Iterator[str]:

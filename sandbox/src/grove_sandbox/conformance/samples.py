@@ -1,7 +1,7 @@
-"""Sets whose gangs every backend must be able to look at, and how gangs are made from a set.
+"""Sets whose gangs every backend gets, and how to build gangs from a set.
 
-The gangs are made by the operator's own plan, so they look as they do in a cluster: with names, labels, annotations and
-a uid, first without the names of their pods and then with them.
+The operator's own plan builds the gangs, so they are as in a cluster: with names, labels, annotations and a uid, first
+without the names of their pods and then with them.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ TOPOLOGY = codec.decode(
 
 
 def clique(name: str, replicas: int, minimum: int | None = None, **more: Any) -> Json:
-    """A clique as it stands in a set; each of its pods asks for one CPU."""
+    """A clique of a set; each of its pods requests one CPU."""
     container = {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "1"}}}
     spec: Json = {"roleName": name, "replicas": replicas, "podSpec": {"containers": [container]}}
     return {"name": name, "spec": spec | ({"minAvailable": minimum} if minimum else {}), **more}
@@ -77,9 +77,9 @@ def pod_clique_set(
 
 @dataclass(frozen=True)
 class Sample:
-    """`constrained` says that it asks for topology, which a backend may refuse; it may refuse no other."""
+    """`constrained` samples ask for topology. A backend may refuse those, and no others."""
 
-    about: str
+    name: str
     pcs: PodCliqueSet
     constrained: bool = False
 
@@ -93,13 +93,13 @@ def _unit(**more: Any) -> Json:
 
 
 def _topologies() -> list[Sample]:
-    """A constraint on the set, on a scaling group, on a clique: required, preferred, both; and all at once."""
+    """Constraints on the set, on a scaling group, on a clique: required, preferred, both; and nested ones."""
     packs = {
         "required": {"required": "rack"},
         "preferred": {"preferred": "rack"},
         "both": {"required": "zone", "preferred": "rack"},
     }
-    found = [
+    single = [
         Sample(f"{kind}-on-{level}", _packed(f"{kind}-{level}", level, pack), constrained=True)
         for kind, pack in packs.items()
         for level in ("set", "group", "clique")
@@ -112,7 +112,7 @@ def _topologies() -> list[Sample]:
         podCliqueScalingGroups=[_unit(**packed(required="rack"))],
         **packed(required="zone"),
     )
-    return [*found, Sample("nested", nested, constrained=True)]
+    return [*single, Sample("nested", nested, constrained=True)]
 
 
 def _packed(name: str, level: str, pack: Mapping[str, str]) -> PodCliqueSet:
@@ -158,7 +158,7 @@ SAMPLES: Sequence[Sample] = (
         ),
     ),
     Sample(
-        "tags-of-the-user",
+        "user-labels-and-annotations",
         pod_clique_set(
             "tagged",
             clique("worker", 2, labels={"team": "a"}, annotations={"example.com/note": "any {text}"}),
@@ -170,6 +170,11 @@ SAMPLES: Sequence[Sample] = (
     *_topologies(),
 )
 
+
+def sample_named(name: str) -> Sample:
+    return next(s for s in SAMPLES if s.name == name)
+
+
 UNCONSTRAINED = _packed("same", "", {})
 CONSTRAINED = {
     f"{kind}-on-{level}": _packed("same", level, {kind: "rack"})
@@ -179,20 +184,20 @@ CONSTRAINED = {
 
 
 def gangs_of(backend: Backend, pcs: PodCliqueSet, served: Served, *, named: bool = False) -> list[PodGang]:
-    """All gangs of a set, as the backend gets to see them; `named` ones name their pods. May raise Refusal."""
+    """All gangs of a set, as the backend gets them; `named` ones name their pods. Raises Refusal."""
     layout = SetLayout(pcs)
     topology = TOPOLOGY if layout.topology_name else None
     selection = Selection(backend, backend.scheduler_name)
-    found = [
+    gangs = [
         pod_gang(layout, members, selection.scheduling(layout, members, topology))
         for i in range(layout.replicas)
         for members in gang_members(layout, i, {})
     ]
-    return [_recorded(backend, _in_cluster(g, named=named), served) for g in found]
+    return [_with_recorded_dialect(backend, _in_cluster(g, named=named), served) for g in gangs]
 
 
 def _in_cluster(gang: PodGang, *, named: bool) -> PodGang:
-    """As the API server gives it back."""
+    """The gang as the API server returns it."""
     meta = gang.metadata
     uid = hashlib.sha256(f"{meta.namespace}/{meta.name}".encode()).hexdigest()
     metadata = replace(
@@ -211,6 +216,6 @@ def _in_cluster(gang: PodGang, *, named: bool) -> PodGang:
     return replace(gang, metadata=metadata, spec=replace(gang.spec, pod_groups=groups))
 
 
-def _recorded(backend: Backend, gang: PodGang, served: Served) -> PodGang:
-    """With its dialect, if the backend has such; the framework records it before anything is translated."""
+def _with_recorded_dialect(backend: Backend, gang: PodGang, served: Served) -> PodGang:
+    """The framework records the dialect before it translates a gang."""
     return with_dialect(gang, backend.dialect(gang, (), served)) if backend.has_dialects else gang

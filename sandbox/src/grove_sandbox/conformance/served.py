@@ -1,4 +1,4 @@
-"""A cluster that serves a scheduler's kinds, as a backend sees it: from the scheduler's own definitions."""
+"""What a cluster with a scheduler's CustomResourceDefinitions serves, as a backend gets it."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -12,16 +12,16 @@ def served_by(
     objects: Iterable[Mapping[str, Any]] = (),
     kept: Iterable[str] = (),
 ) -> Served:
-    """What a cluster serves that has these CustomResourceDefinitions, and these objects of the kinds in them.
+    """What a cluster with these CustomResourceDefinitions serves; `objects` are existing objects of their kinds.
 
-    `kept` are the names of the backend's probes that it answers with yes.
+    `kept` are the names of the backend's probes whose field the server keeps.
     """
     fields = {kind: frozenset(_paths(schema, "")) for d in definitions for kind, schema in _versions(d)}
-    found: dict[ObjectKind, dict[str, Json]] = {kind: {} for kind in fields}
+    by_kind: dict[ObjectKind, dict[str, Json]] = {kind: {} for kind in fields}
     for obj in objects:
         kind = next(k for k in fields if (k.api_version, k.kind) == (obj["apiVersion"], obj["kind"]))
-        found[kind][obj["metadata"]["name"]] = dict(obj)
-    return Served(fields, kept=frozenset(kept), objects=found)
+        by_kind[kind][obj["metadata"]["name"]] = dict(obj)
+    return Served(fields, kept=frozenset(kept), objects=by_kind)
 
 
 def _versions(definition: Mapping[str, Any]) -> Iterator[tuple[ObjectKind, Json]]:

@@ -1,4 +1,4 @@
-"""Everything that a backend makes of a gang, as JSON: its objects, and what the pods of each group get."""
+"""Everything that a backend returns for a gang, as JSON: its objects, and what the pods of each group get."""
 
 import copy
 from dataclasses import asdict
@@ -13,31 +13,27 @@ from grove.schedulers.backend import Backend
 from grove.schedulers.types import Json, SchedulerObject, Served
 
 
-def objects(backend: Backend, gang: PodGang, served: Served) -> list[SchedulerObject]:
-    return list(backend.translate(gang, served))
-
-
 def drafts(backend: Backend, gang: PodGang) -> dict[str, PodDraft]:
-    """By group; of a group that is split, the pods beyond the minimum are another entry."""
-    found: dict[str, PodDraft] = {}
+    """By group; surplus pods that the backend separates have an entry of their own."""
+    by_group: dict[str, PodDraft] = {}
     for group in gang.spec.pod_groups:
-        found[group.name] = draft = new_draft(backend)
+        by_group[group.name] = draft = new_draft(backend)
         backend.prepare_pod(gang, group, draft)
         if backend.separates_surplus(gang, group):
-            found[f"{group.name} (surplus)"] = surplus = new_draft(backend)
+            by_group[f"{group.name} (surplus)"] = surplus = new_draft(backend)
             backend.prepare_surplus_pod(gang, group, surplus)
-    return found
+    return by_group
 
 
-def everything(backend: Backend, gang: PodGang, served: Served) -> Json:
-    """A copy, so that it can be compared with what is made later."""
+def all_outputs(backend: Backend, gang: PodGang, served: Served) -> Json:
+    """A deep copy, so that it can be compared with later results. Raises Refusal."""
     return {
-        "objects": [picture(o) for o in objects(backend, gang, served)],
+        "objects": [_as_json(o) for o in backend.translate(gang, served)],
         "pods": {name: asdict(d) for name, d in drafts(backend, gang).items()},
     }
 
 
-def picture(made: SchedulerObject) -> Json:
+def _as_json(made: SchedulerObject) -> Json:
     return {
         "kind": made.kind.kind,
         "body": copy.deepcopy(made.body),
@@ -47,17 +43,17 @@ def picture(made: SchedulerObject) -> Json:
     }
 
 
-def names(made: Json) -> list[tuple[str, str]]:
-    return [(o["kind"], o["body"]["metadata"]["name"]) for o in made["objects"]]
+def object_names(outputs: Json) -> list[tuple[str, str]]:
+    return [(o["kind"], o["body"]["metadata"]["name"]) for o in outputs["objects"]]
 
 
 def new_draft(backend: Backend) -> PodDraft:
     return PodDraft(scheduler_name=backend.scheduler_name, gate=backend.gate)
 
 
-def pod_of(gang: PodGang, group: PodGroup, draft: PodDraft, index: int = 0) -> Pod:
-    """A pod that was made from a draft, as the operator sees it."""
-    tags = {
+def pod_from(gang: PodGang, group: PodGroup, draft: PodDraft, index: int = 0) -> Pod:
+    """A pod that was created from a draft, as the operator sees it."""
+    pod_labels = {
         labels.POD_CLIQUE: group.name,
         labels.POD_GANG: gang.metadata.name,
         labels.POD_INDEX: str(index),
@@ -66,7 +62,7 @@ def pod_of(gang: PodGang, group: PodGroup, draft: PodDraft, index: int = 0) -> P
         "metadata": {
             "name": f"{group.name}-{index:05}",
             "namespace": gang.metadata.namespace,
-            "labels": tags | draft.labels,
+            "labels": pod_labels | draft.labels,
             "annotations": draft.annotations,
         },
         "spec": {
@@ -79,14 +75,14 @@ def pod_of(gang: PodGang, group: PodGroup, draft: PodDraft, index: int = 0) -> P
     return msgspec.json.decode(msgspec.json.encode(body), type=Pod)
 
 
-def spoil(value: Any) -> None:
-    """Ruins a value from the inside, as careless callers do: whoever else holds a part of it will notice."""
+def corrupt(value: Any) -> None:
+    """Overwrites a value in place, so that anybody who still holds a part of it notices."""
     if isinstance(value, dict):
         for inner in value.values():
-            spoil(inner)
+            corrupt(inner)
         value.clear()
-        value["spoiled"] = "spoiled"
+        value["corrupted"] = "corrupted"
     elif isinstance(value, list):
         for inner in value:
-            spoil(inner)
+            corrupt(inner)
         value.clear()
