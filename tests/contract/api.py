@@ -1,7 +1,7 @@
-"""A plain HTTP helper for the contract suite: what goes over the wire, and nothing cleverer.
+"""A plain HTTP client for the contract suite.
 
-It is not the operator's client on purpose: the suite judges servers, so a mistake of the client must not be
-able to hide one of the server.
+It is not the operator's client on purpose: the suite tests servers, so a bug of our client must not hide a bug of a
+server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JSON_PATCH = "application/json-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
-# Long enough for a slow machine, short enough for a test that waits for what never comes.
+# Long enough for a slow machine, short enough for a test whose event never arrives.
 PATIENCE = 30.0
 
 
@@ -41,18 +41,18 @@ class Answer:
         return str(self.body["metadata"]["uid"])
 
     def status(self) -> Json:
-        """The Status in the body; fails if it is something else."""
+        """The Status in the body. Fails if the body is something else."""
         assert isinstance(self.body, dict), self
         assert self.body["kind"] == "Status", self.body
         return self.body
 
     def causes(self) -> list[tuple[str, str]]:
-        """(field, reason) of every cause, in order."""
+        """Field and reason of every cause, in order."""
         return [(cause["field"], cause["reason"]) for cause in self.status()["details"]["causes"]]
 
 
 class Api:
-    """One server, one namespace of its own, one connection pool."""
+    """One server, a namespace for this case, and one connection pool."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, namespace: str, k8s: str) -> None:
         self.session = session
@@ -107,7 +107,7 @@ class Api:
         return await self.request("DELETE", path, body, **options)
 
     async def created(self, path: str, body: Any) -> Json:
-        """The object as the server stored it; fails unless it answered 201."""
+        """Creates an object and returns it as stored. Fails unless the server answers 201."""
         answer = await self.create(path, body)
         assert answer.code == 201, answer
         result: Json = answer.body
@@ -122,12 +122,12 @@ class Api:
             try:
                 yield Watch(response)
             finally:
-                # A polite end of TLS would outlive the test's event loop.
+                # An orderly TLS shutdown would outlive the event loop of the test.
                 if response.connection is not None and response.connection.transport is not None:
                     response.connection.transport.abort()
 
     async def eventually(self, path: str, holds: Callable[[Answer], bool], **options: Any) -> Answer:
-        """Reads until ``holds(answer)``; for what other processes of a real cluster do in their own time."""
+        """Reads until ``holds(answer)``, for what controllers of a real cluster do asynchronously."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 answer = await self.get(path, **options)
@@ -148,7 +148,7 @@ class Watch:
         return self.response.status
 
     async def next(self, patience: float = PATIENCE) -> Json:
-        """The next event; TimeoutError if none comes, EOFError if the server ended the watch."""
+        """The next event. TimeoutError if none arrives, EOFError if the server ended the watch."""
         async with asyncio.timeout(patience):
             line = await self.response.content.readline()
         if not line:
@@ -157,12 +157,12 @@ class Watch:
         return event
 
     async def take(self, count: int) -> list[tuple[str, str]]:
-        """(type, object name) of the next ``count`` events."""
+        """Type and object name of the next ``count`` events."""
         events = [await self.next() for _ in range(count)]
         return [(event["type"], event["object"]["metadata"]["name"]) for event in events]
 
     async def rest(self) -> list[Json]:
-        """Everything until the server ends the watch."""
+        """All events until the server ends the watch."""
         events = []
         while True:
             try:

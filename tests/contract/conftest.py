@@ -1,7 +1,7 @@
-"""Every case runs on the embedded cluster, and under ``-m real`` on a real API server: the real one is right.
+"""Every case runs on the embedded API server and, with ``-m real``, on a real one, which defines what is right.
 
-Each case has a namespace of its own. The embedded server is new for each case; the real one is shared by the
-run, so a case must not rely on what else exists.
+Each case has its own namespace. Each case gets a new embedded server, but all cases of a run share the real one, so a
+case must not depend on what else exists.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from grove_testbed.sessions import session_to
 from tests.contract.api import Answer, Api
 from tests.contract.objects import CRDS, WIDGET_CRD
 
-# Where the embedded server is known to fall short; docs/embedded-cluster.md tells users. Strict: a case that
-# begins to pass must leave this list.
+# Known differences of the embedded server, which docs/embedded-cluster.md documents. The xfail is strict: a case that
+# passes must be removed from this list.
 KNOWN_DIFFERENCES = {
     "test_a_rule_of_unbounded_cost_is_refused[embedded]": "the cost of CEL rules is not estimated",
 }
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def control_plane(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Without service accounts: a case creates pods in a namespace that is milliseconds old."""
+    """A real control plane without the ServiceAccount plugin: cases create pods in a namespace that is just created."""
     yield from started(request, k8s, skip_admission=("ServiceAccount",))
 
 
@@ -50,7 +50,7 @@ def server(request: pytest.FixtureRequest) -> str:
 
 @dataclass(frozen=True)
 class Connection:
-    """A way to the server under test; ``compact`` makes it forget old versions."""
+    """A connection to the server under test. ``compact`` compacts its history."""
 
     session: aiohttp.ClientSession
     url: str
@@ -73,9 +73,9 @@ async def connection(server: str, request: pytest.FixtureRequest) -> AsyncIterat
 
 @pytest.fixture
 async def api(connection: Connection, server: str, k8s: str) -> Api:
-    """The server, with a fresh namespace."""
+    """The server under test, with a new namespace."""
     namespace = f"case-{secrets.token_hex(5)}"
-    # The embedded server follows the newest version.
+    # The embedded server imitates the newest release.
     version = k8s if server == "real" else DEFAULT_K8S
     api = Api(connection.session, connection.url, namespace, version)
     await api.created("/api/v1/namespaces", {"metadata": {"name": namespace}})
@@ -84,7 +84,7 @@ async def api(connection: Connection, server: str, k8s: str) -> Api:
 
 @pytest.fixture
 async def widgets(api: Api) -> Api:
-    """The same, with the Widget kind served."""
+    """The same, with the CRD of Widget."""
     answer = await api.create(CRDS, WIDGET_CRD)
     assert answer.code in (201, 409), answer
     await established(api, "widgets.contract.grove.test")
@@ -92,7 +92,7 @@ async def widgets(api: Api) -> Api:
 
 
 async def established(api: Api, name: str) -> None:
-    """Waits until a custom kind can be used: its condition is true and its endpoint answers."""
+    """Waits until a CRD is Established and its path answers."""
 
     def is_established(answer: Answer) -> bool:
         conditions = answer.body.get("status", {}).get("conditions") or []

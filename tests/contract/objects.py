@@ -1,4 +1,4 @@
-"""The objects the cases are made of, and the custom kind that shows every schema feature they need."""
+"""Manifests for the cases, and the CRD of Widget, which has every schema feature that they need."""
 
 from __future__ import annotations
 

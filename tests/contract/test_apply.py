@@ -1,4 +1,4 @@
-"""Server-side apply: who owns which field."""
+"""Server-side apply: ownership of fields, conflicts, removal."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_an_apply_needs_a_manager(api: Api) -> None:
     }
 
 
-async def test_applying_again_removes_what_is_no_longer_said(api: Api) -> None:
+async def test_applying_again_removes_fields_that_are_no_longer_applied(api: Api) -> None:
     path = api.path("configmaps", "a")
     await apply(api, path, configmap("a", k="v", gone="soon"), "one")
     answer = await apply(api, path, configmap("a", k="v"), "one")
@@ -64,7 +64,7 @@ async def test_applying_the_same_changes_nothing(api: Api) -> None:
     assert second.rv == first.rv
 
 
-async def test_managers_of_different_fields_do_not_meet(api: Api) -> None:
+async def test_managers_of_different_fields_do_not_conflict(api: Api) -> None:
     path = api.path("configmaps", "a")
     await apply(api, path, configmap("a", one="1"), "one")
     answer = await apply(api, path, configmap("a", two="2"), "two")
@@ -103,7 +103,7 @@ async def test_force_takes_a_field_over(api: Api) -> None:
     assert owners["one"]["fieldsV1"]["f:data"] == {"f:other": {}}
 
 
-async def test_agreeing_on_a_value_shares_it(api: Api) -> None:
+async def test_two_managers_that_apply_the_same_value_share_the_field(api: Api) -> None:
     path = api.path("configmaps", "a")
     await apply(api, path, configmap("a", k="1"), "one")
     assert (await apply(api, path, configmap("a", k="1"), "two")).code == 200
@@ -111,7 +111,7 @@ async def test_agreeing_on_a_value_shares_it(api: Api) -> None:
     assert answer.body["data"] == {"k": "1"}
 
 
-async def test_an_update_takes_fields_without_asking(api: Api) -> None:
+async def test_an_update_takes_fields_over_without_a_conflict(api: Api) -> None:
     path = api.path("configmaps", "a")
     await apply(api, path, configmap("a", k="1"), "one")
     await api.patch(path, {"data": {"k": "2"}}, fieldManager="editor")

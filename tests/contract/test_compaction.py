@@ -1,4 +1,4 @@
-"""What is left of the past after the server has compacted it."""
+"""Lists and watches of versions that the server has compacted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def names(body: Json) -> list[str]:
     return [item["metadata"]["name"] for item in body["items"]]
 
 
-async def test_pages_of_a_forgotten_list_expire_and_offer_another_way(
+async def test_pages_of_a_compacted_list_expire_and_offer_an_inconsistent_continuation(
     widgets: Api, connection: Connection
 ) -> None:
     path = widgets.path(WIDGETS)
@@ -32,7 +32,7 @@ async def test_pages_of_a_forgotten_list_expire_and_offer_another_way(
     assert int(rest.rv) > int(first["metadata"]["resourceVersion"])
 
 
-async def test_a_forgotten_version_cannot_be_listed(widgets: Api, connection: Connection) -> None:
+async def test_a_compacted_version_cannot_be_listed(widgets: Api, connection: Connection) -> None:
     path = widgets.path(WIDGETS)
     await widgets.created(path, widget("a"))
     then = (await widgets.get(path)).rv
@@ -52,7 +52,7 @@ async def test_a_forgotten_version_cannot_be_listed(widgets: Api, connection: Co
     }
 
 
-async def test_the_present_survives(widgets: Api, connection: Connection) -> None:
+async def test_compaction_keeps_the_present_objects(widgets: Api, connection: Connection) -> None:
     path = widgets.path(WIDGETS)
     await widgets.created(path, widget("a"))
     connection.compact()

@@ -1,4 +1,4 @@
-"""Custom resource definitions: accepted or refused, served, changed, gone."""
+"""Custom resource definitions: validated, served, changed, deleted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def conditions(obj: Json) -> dict[str, tuple[str, str]]:
 
 
 async def serve(api: Api, definition: Json) -> str:
-    """Creates a definition and gives the path of its objects."""
+    """Creates a definition and returns the path of its objects."""
     await api.created(CRDS, definition)
     await established(api, definition["metadata"]["name"])
     plural = definition["spec"]["names"]["plural"]
@@ -126,7 +126,7 @@ async def test_a_kind_without_a_status_subresource_has_no_such_path(api: Api) ->
     kind = definition["spec"]["names"]["kind"]
     body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": "a"}, "status": {"n": 1}}
     obj = await api.created(path, body)
-    assert obj["status"] == {"n": 1}  # nothing protects it
+    assert obj["status"] == {"n": 1}  # without a status subresource, anybody may write it
     assert (await api.get(f"{path}/a/status")).code == 404
     changed = await api.patch(f"{path}/a", {"status": {"n": 2}})
     assert changed.body["metadata"]["generation"] == 2
@@ -171,7 +171,7 @@ async def test_a_definition_that_exists_already_is_a_conflict(widgets: Api) -> N
 
 
 async def eventually_created(api: Api, path: str, body: Json) -> None:
-    """Creates again and again: a real server takes a moment to put a new schema in force."""
+    """Retries the create: a real server takes a moment to apply a new schema."""
     async with asyncio.timeout(PATIENCE):
         while True:
             if (await api.create(path, body)).code == 201:

@@ -52,7 +52,7 @@ async def test_a_deletion_whose_expectations_hold_goes_through(api: Api) -> None
     assert (await api.get(api.path("configmaps", "a"))).code == 404
 
 
-async def test_a_finalizer_turns_deletion_into_a_mark(widgets: Api) -> None:
+async def test_a_finalizer_defers_the_deletion(widgets: Api) -> None:
     created = await widgets.created(widgets.path(WIDGETS), held("a"))
     answer = await widgets.delete(widgets.path(WIDGETS, "a"))
     assert answer.code == 200
@@ -83,14 +83,14 @@ async def test_removing_the_last_finalizer_finishes_the_deletion(widgets: Api) -
         assert await watch.take(1) == [("DELETED", "a")]
 
 
-async def test_a_marked_object_can_still_change(widgets: Api) -> None:
+async def test_an_object_that_is_being_deleted_can_still_change(widgets: Api) -> None:
     await widgets.created(widgets.path(WIDGETS), held("a"))
     await widgets.delete(widgets.path(WIDGETS, "a"))
     answer = await widgets.patch(widgets.path(WIDGETS, "a"), {"spec": {"size": 2}})
     assert (answer.code, answer.body["spec"]["size"]) == (200, 2)
 
 
-async def test_a_marked_object_takes_no_new_finalizers(widgets: Api) -> None:
+async def test_an_object_that_is_being_deleted_accepts_no_new_finalizers(widgets: Api) -> None:
     await widgets.created(widgets.path(WIDGETS), held("a"))
     await widgets.delete(widgets.path(WIDGETS, "a"))
     more = {"metadata": {"finalizers": [FINALIZER, "contract.grove.test/more"]}}
@@ -100,7 +100,7 @@ async def test_a_marked_object_takes_no_new_finalizers(widgets: Api) -> None:
     assert "no new finalizers can be added if the object is being deleted" in answer.status()["message"]
 
 
-async def test_the_mark_cannot_be_taken_back(widgets: Api) -> None:
+async def test_a_deletion_cannot_be_undone(widgets: Api) -> None:
     await widgets.created(widgets.path(WIDGETS), held("a"))
     marked = await widgets.delete(widgets.path(WIDGETS, "a"))
     answer = await widgets.patch(widgets.path(WIDGETS, "a"), {"metadata": {"deletionTimestamp": None}})
@@ -145,7 +145,7 @@ async def test_deleting_a_collection_of_custom_objects(widgets: Api) -> None:
     assert left["metadata"]["deletionTimestamp"]
 
 
-async def test_a_deletion_policy_of_nonsense_is_refused(api: Api) -> None:
+async def test_an_unknown_deletion_policy_is_refused(api: Api) -> None:
     await api.created(api.path("configmaps"), configmap("a"))
     answer = await api.delete(api.path("configmaps", "a"), {"propagationPolicy": "Sideways"})
     assert answer.code == 422

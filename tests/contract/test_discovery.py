@@ -1,4 +1,4 @@
-"""Discovery: what a client learns about a server before it asks for anything."""
+"""Discovery documents, version and health of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dry run and field validation: options of a write that change what is stored, or what is said."""
+"""The query parameters `dryRun` and `fieldValidation` of writes."""
 
 from __future__ import annotations
 

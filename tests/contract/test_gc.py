@@ -1,6 +1,6 @@
-"""Garbage collection by owner references. On a real cluster kube-controller-manager does the work.
+"""Garbage collection by owner references. On a real cluster kube-controller-manager does it.
 
-Only built-in kinds: a real collector notices a new custom kind after up to half a minute.
+Only built-in kinds: a real collector needs up to half a minute to notice a new custom kind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ async def child(api: Api, name: str, *owners: Json) -> Json:
     return await api.created(api.path("configmaps"), body)
 
 
-async def test_in_the_background_the_owner_goes_first(api: Api) -> None:
+async def test_in_background_deletion_the_owner_is_deleted_first(api: Api) -> None:
     parent = await api.created(api.path("configmaps"), configmap("parent"))
     await child(api, "child", owner(parent, controller=True, block=True))
     answer = await api.delete(api.path("configmaps", "parent"), {"propagationPolicy": "Background"})
@@ -31,7 +31,7 @@ async def test_background_is_the_default(api: Api) -> None:
     await api.gone(api.path("configmaps", "child"))
 
 
-async def test_the_fall_goes_all_the_way_down(api: Api) -> None:
+async def test_deletion_reaches_dependents_of_dependents(api: Api) -> None:
     top = await api.created(api.path("configmaps"), configmap("top"))
     middle = await child(api, "middle", owner(top))
     await child(api, "bottom", owner(middle))
@@ -39,7 +39,7 @@ async def test_the_fall_goes_all_the_way_down(api: Api) -> None:
     await api.gone(api.path("configmaps", "bottom"))
 
 
-async def test_in_the_foreground_the_owner_waits_for_those_that_block_it(api: Api) -> None:
+async def test_in_foreground_deletion_the_owner_waits_for_blocking_dependents(api: Api) -> None:
     parent = await api.created(api.path("configmaps"), configmap("parent"))
     await child(api, "child", owner(parent, block=True))
     hold = {"metadata": {"finalizers": ["contract.grove.test/wait"]}}
@@ -55,7 +55,7 @@ async def test_in_the_foreground_the_owner_waits_for_those_that_block_it(api: Ap
     await api.gone(api.path("configmaps", "parent"))
 
 
-async def test_in_the_foreground_the_owner_does_not_wait_for_the_others(api: Api) -> None:
+async def test_in_foreground_deletion_the_owner_does_not_wait_for_other_dependents(api: Api) -> None:
     parent = await api.created(api.path("configmaps"), configmap("parent"))
     await child(api, "child", owner(parent, block=False))
     hold = {"metadata": {"finalizers": ["contract.grove.test/wait"]}}
@@ -67,7 +67,7 @@ async def test_in_the_foreground_the_owner_does_not_wait_for_the_others(api: Api
     )
 
 
-async def test_orphans_lose_their_owner_and_live(api: Api) -> None:
+async def test_orphans_lose_their_owner_reference_and_stay(api: Api) -> None:
     parent = await api.created(api.path("configmaps"), configmap("parent"))
     await child(api, "child", owner(parent))
     answer = await api.delete(api.path("configmaps", "parent"), {"propagationPolicy": "Orphan"})

@@ -1,4 +1,4 @@
-"""What is particular to other built-in kinds that the operator reads or writes."""
+"""Rules of other built-in kinds that the operator reads or writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists: their shape, selectors, pages and versions."""
+"""Lists: form, selectors, pages and resource versions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def names(body: Json) -> list[str]:
 
 
 async def some_configmaps(api: Api) -> None:
-    """Four config maps with labels; ``suite`` tells them from what a real cluster adds by itself."""
+    """Four config maps. Their label ``suite`` separates them from those that a real cluster creates itself."""
     for name, labels in {
         "a": {"tier": "web", "env": "prod"},
         "b": {"tier": "web", "env": "test"},
@@ -80,7 +80,7 @@ async def test_label_selectors(api: Api, selector: str, expected: list[str]) -> 
     assert names(answer.body) == expected
 
 
-async def test_a_label_selector_that_makes_no_sense_is_400(api: Api) -> None:
+async def test_a_malformed_label_selector_is_400(api: Api) -> None:
     answer = await api.get(api.path("configmaps"), labelSelector="a===b")
     assert (answer.code, answer.status()["reason"]) == (400, "BadRequest")
     assert answer.status()["message"].startswith("unable to parse requirement")
@@ -153,7 +153,7 @@ async def test_later_pages_show_the_list_as_it_was_at_the_first(widgets: Api) ->
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
-async def test_selected_pages_do_not_guess_what_remains(api: Api) -> None:
+async def test_pages_with_a_selector_have_no_remaining_item_count(api: Api) -> None:
     await some_configmaps(api)
     body = (await api.get(api.path("configmaps"), limit=1, labelSelector="tier=web")).body
     assert names(body) == ["a"]
@@ -161,13 +161,13 @@ async def test_selected_pages_do_not_guess_what_remains(api: Api) -> None:
     assert "remainingItemCount" not in body["metadata"]
 
 
-async def test_a_continue_token_of_nonsense_is_400(api: Api) -> None:
+async def test_a_malformed_continue_token_is_400(api: Api) -> None:
     answer = await api.get(api.path("configmaps"), **{"continue": "nonsense"})
     assert (answer.code, answer.status()["reason"]) == (400, "BadRequest")
     assert answer.status()["message"].startswith("invalid continue token: continue key is not valid")
 
 
-async def test_a_limit_of_nonsense_is_400(api: Api) -> None:
+async def test_a_malformed_limit_is_400(api: Api) -> None:
     answer = await api.get(api.path("configmaps"), limit="x")
     assert (answer.code, answer.status()["reason"]) == (400, "BadRequest")
 

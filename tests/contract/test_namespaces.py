@@ -1,4 +1,4 @@
-"""The life of a namespace. On a real cluster kube-controller-manager empties it."""
+"""Creation and deletion of namespaces. On a real cluster kube-controller-manager empties them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_finalizer_inside_holds_the_namespace(widgets: Api) -> None:
     await widgets.gone(f"/api/v1/namespaces/{widgets.namespace}")
 
 
-async def test_nothing_is_created_in_a_namespace_that_ends(widgets: Api) -> None:
+async def test_nothing_is_created_in_a_terminating_namespace(widgets: Api) -> None:
     held = widget("a", metadata={"finalizers": ["contract.grove.test/wait"]})
     await widgets.created(widgets.path(WIDGETS), held)
     await widgets.delete(f"/api/v1/namespaces/{widgets.namespace}")

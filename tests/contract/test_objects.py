@@ -1,4 +1,4 @@
-"""What the server does to metadata: names, versions, generations, owners."""
+"""Metadata: names, uids, resource versions, generations, owners."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def test_the_server_fills_in_identity(api: Api) -> None:
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", meta["uid"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", meta["creationTimestamp"])
     assert meta["resourceVersion"].isdigit()
-    assert "generation" not in meta  # config maps have no spec to observe
+    assert "generation" not in meta  # kinds without a spec have no generation
 
 
 async def test_identity_sent_by_the_client_is_replaced(api: Api) -> None:
@@ -63,7 +63,7 @@ async def test_every_write_raises_the_resource_version(api: Api) -> None:
     assert int(listed.rv) >= versions[-1]
 
 
-async def test_a_write_that_changes_nothing_keeps_the_version(api: Api) -> None:
+async def test_a_write_without_a_change_keeps_the_resource_version(api: Api) -> None:
     await api.created(api.path("configmaps"), configmap("a", k="v"))
     before = await api.get(api.path("configmaps", "a"))
     assert (await api.update(api.path("configmaps", "a"), before.body)).rv == before.rv

@@ -1,4 +1,4 @@
-"""Patches of each type, and the ones a kind does not take."""
+"""Patches of each type, and types that a kind does not support."""
 
 from __future__ import annotations
 

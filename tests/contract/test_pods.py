@@ -1,4 +1,4 @@
-"""Pods: defaults, what may change, gates, binding, graceful deletion, eviction."""
+"""Pods: defaults, mutable fields, gates, binding, graceful deletion, eviction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def some_node(api: Api) -> str:
 
 
 async def bound(api: Api, name: str = "a", **options: Any) -> str:
-    """A pod on a node; gives the node's name."""
+    """Creates a pod and binds it. Returns the name of the node."""
     await api.created(api.path("pods"), pod(name, **options))
     where = await some_node(api)
     answer = await api.create(api.path("pods", name, "binding"), binding(name, where))
@@ -114,7 +114,7 @@ async def test_a_priority_class_gives_its_pods_their_priority(api: Api) -> None:
     assert obj["spec"]["priority"] == 77
 
 
-async def test_a_gated_pod_says_why_it_is_not_scheduled(api: Api) -> None:
+async def test_a_gated_pod_has_the_condition_scheduling_gated(api: Api) -> None:
     obj = await api.created(api.path("pods"), pod("a", gates=("x",)))
     gated = condition(obj, "PodScheduled")
     assert (gated["status"], gated["reason"]) == ("False", "SchedulingGated")
@@ -261,7 +261,7 @@ async def test_a_pod_that_never_ran_is_deleted_at_once(api: Api) -> None:
     assert (await api.get(api.path("pods", "a"))).code == 404
 
 
-async def test_a_bound_pod_is_given_time_to_end(api: Api) -> None:
+async def test_a_bound_pod_is_deleted_with_its_grace_period(api: Api) -> None:
     await bound(api)
     answer = await api.delete(api.path("pods", "a"))
     assert answer.code == 200
@@ -289,7 +289,7 @@ async def test_the_grace_period_can_be_shortened_but_not_lengthened(api: Api) ->
     assert shorter.body["metadata"]["deletionTimestamp"] < first.body["metadata"]["deletionTimestamp"]
 
 
-async def test_grace_of_zero_ends_a_pod_now(api: Api) -> None:
+async def test_a_grace_period_of_zero_deletes_a_pod_at_once(api: Api) -> None:
     await bound(api)
     assert (await api.delete(api.path("pods", "a"), {"gracePeriodSeconds": 0})).code == 200
     assert (await api.get(api.path("pods", "a"))).code == 404
@@ -327,7 +327,7 @@ async def test_a_finalizer_holds_a_pod_beyond_its_grace(api: Api) -> None:
     await api.gone(api.path("pods", "a"))
 
 
-async def test_pod_status_has_its_own_door(api: Api) -> None:
+async def test_pod_status_is_written_through_its_subresource(api: Api) -> None:
     await api.created(api.path("pods"), pod("a"))
     ignored = await api.patch(api.path("pods", "a"), {"status": {"phase": "Running"}})
     assert ignored.body["status"]["phase"] == "Pending"

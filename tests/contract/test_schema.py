@@ -1,4 +1,4 @@
-"""Custom kinds: defaults, pruning, and what the schema and its rules refuse."""
+"""Custom kinds: defaults, pruning, validation by schema and by CEL rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.contract.api import Api
 from tests.contract.objects import WIDGETS, widget
 
-# Said beside any mistake that keeps the rules (enums, lists as maps, CEL) from being evaluated.
+# Reported beside any error that prevents the evaluation of the rules (enums, lists as maps, CEL).
 UNCHECKED = ("<nil>", "FieldValueInvalid")
 
 
@@ -230,7 +230,7 @@ async def test_a_transition_rule_compares_with_the_stored_object(widgets: Api) -
     assert "frozen is immutable" in changed.status()["message"]
 
 
-async def test_a_transition_rule_does_not_hold_when_a_field_appears_or_goes(widgets: Api) -> None:
+async def test_a_transition_rule_is_skipped_when_a_field_is_added_or_removed(widgets: Api) -> None:
     path = widgets.path(WIDGETS, "a")
     await widgets.created(widgets.path(WIDGETS), widget("a"))
     assert (await widgets.patch(path, {"spec": {"frozen": "x"}})).code == 200

@@ -1,4 +1,4 @@
-"""The Status that comes with a refusal, byte for byte: clients branch on it and users read it."""
+"""The Status of each error, byte for byte: clients branch on it and users read it."""
 
 from __future__ import annotations
 
@@ -180,14 +180,14 @@ async def test_a_body_in_an_unknown_format_is_415(api: Api) -> None:
     )
 
 
-async def test_an_answer_nobody_can_give_is_406(api: Api) -> None:
+async def test_an_unsupported_accept_header_is_406(api: Api) -> None:
     answer = await api.get(api.path("configmaps"), accept="text/html")
     status = answer.status()
     assert (status["code"], status["reason"]) == (406, "NotAcceptable")
     assert status["message"].startswith("406: Not Acceptable")
 
 
-async def test_yaml_bodies_are_understood(api: Api) -> None:
+async def test_yaml_bodies_are_accepted(api: Api) -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
     answer = await api.create(api.path("configmaps"), text, content_type="application/yaml")
     assert answer.code == 201
@@ -256,7 +256,7 @@ async def test_a_nameless_object_is_422(api: Api) -> None:
     )
 
 
-async def test_deleting_answers_with_a_status_that_names_the_victim(api: Api) -> None:
+async def test_deleting_answers_with_a_status_that_names_the_object(api: Api) -> None:
     obj = await api.created(api.path("configmaps"), configmap("a"))
     answer = await api.delete(api.path("configmaps", "a"))
     assert answer.code == 200

@@ -1,4 +1,4 @@
-"""Status and scale: two doors to one object, each of which opens only its own part."""
+"""The subresources status and scale, each of which changes only its own part of the object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def test_status_sent_to_the_object_is_dropped(widgets: Api) -> None:
     assert "status" not in patched.body
 
 
-async def test_the_status_door_changes_only_the_status(widgets: Api) -> None:
+async def test_the_status_subresource_changes_only_the_status(widgets: Api) -> None:
     obj = await widgets.created(widgets.path(WIDGETS), widget("a"))
     body = obj | {"status": {"phase": "Good"}, "spec": {"title": "other"}}
     body["metadata"] = obj["metadata"] | {"labels": {"new": "label"}}
@@ -55,7 +55,7 @@ async def test_a_spec_write_keeps_the_status(widgets: Api) -> None:
     assert replaced.body["status"] == {"phase": "Good"}
 
 
-async def test_the_status_door_shows_the_whole_object(widgets: Api) -> None:
+async def test_the_status_subresource_returns_the_whole_object(widgets: Api) -> None:
     obj = await widgets.created(widgets.path(WIDGETS), widget("a"))
     assert (await widgets.get(widgets.path(WIDGETS, "a", "status"))).body == obj
 
@@ -67,7 +67,7 @@ async def test_a_status_must_fit_the_schema(widgets: Api) -> None:
     assert answer.causes()[0] == ("status.phase", "FieldValueNotSupported")
 
 
-async def test_an_old_version_is_a_conflict_at_the_status_door_too(widgets: Api) -> None:
+async def test_an_old_version_is_a_conflict_at_the_status_subresource_too(widgets: Api) -> None:
     obj = await widgets.created(widgets.path(WIDGETS), widget("a"))
     await widgets.patch(widgets.path(WIDGETS, "a"), {"spec": {"size": 2}})
     body = obj | {"status": {"phase": "Good"}}
@@ -82,7 +82,7 @@ async def test_a_json_patch_can_write_a_status(widgets: Api) -> None:
     assert answer.body["status"] == {"replicas": 3}
 
 
-async def test_objects_are_neither_created_nor_deleted_through_the_status_door(widgets: Api) -> None:
+async def test_the_status_subresource_neither_creates_nor_deletes_objects(widgets: Api) -> None:
     await widgets.created(widgets.path(WIDGETS), widget("a"))
     path = widgets.path(WIDGETS, "a", "status")
     assert (await widgets.create(path, widget("a"))).code == 405

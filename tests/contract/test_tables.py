@@ -1,4 +1,4 @@
-"""Other shapes of the same answer: tables for kubectl get, metadata alone for controllers."""
+"""Other forms of a response: Table for kubectl get, metadata only for controllers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_printer_columns_make_the_table(widgets: Api) -> None:
     assert a[4].endswith("s")
 
 
-async def test_rows_carry_metadata_unless_told_otherwise(widgets: Api) -> None:
+async def test_rows_contain_metadata_by_default(widgets: Api) -> None:
     obj = await widgets.created(widgets.path(WIDGETS), widget("a"))
     path = widgets.path(WIDGETS)
     (row,) = (await widgets.get(path, accept=TABLE)).body["rows"]
@@ -86,7 +86,7 @@ async def test_a_pod_that_ends_shows_it(api: Api) -> None:
     assert row["cells"][2] == "Terminating"
 
 
-async def test_config_maps_show_how_much_they_hold(api: Api) -> None:
+async def test_config_maps_show_the_number_of_their_keys(api: Api) -> None:
     await api.created(api.path("configmaps"), configmap("a", one="1", two="2"))
     table = (await api.get(api.path("configmaps", "a"), accept=TABLE)).body
     assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Data", "Age"]
@@ -103,7 +103,7 @@ async def test_a_watch_can_send_tables(widgets: Api) -> None:
     assert first["object"]["kind"] == "Table"
     assert len(first["object"]["columnDefinitions"]) == 5
     assert first["object"]["rows"][0]["cells"][0] == "a"
-    assert not second["object"].get("columnDefinitions")  # said once
+    assert not second["object"].get("columnDefinitions")  # only in the first event
 
 
 async def test_an_error_is_never_a_table(widgets: Api) -> None:

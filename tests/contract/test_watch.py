@@ -1,4 +1,4 @@
-"""Watches: which events come, in which order, and how a watch begins and ends."""
+"""Watches: events and their order, how a watch starts and ends."""
 
 from __future__ import annotations
 
@@ -69,11 +69,13 @@ async def test_a_watch_from_a_version_starts_after_it(widgets: Api) -> None:
 
 
 @pytest.mark.parametrize("version", [{}, {"resourceVersion": "0"}], ids=["no version", "version 0"])
-async def test_a_watch_from_nowhere_starts_with_what_exists(widgets: Api, version: dict[str, str]) -> None:
+async def test_a_watch_without_a_version_starts_with_the_existing_objects(
+    widgets: Api, version: dict[str, str]
+) -> None:
     path = widgets.path(WIDGETS)
     await widgets.created(path, widget("a"))
     await widgets.created(path, widget("b"))
-    # A list waits until the server's cache has both; version 0 alone may be served from before.
+    # The list waits until the watch cache has both objects; a watch from version 0 alone might start earlier.
     await widgets.get(path)
     async with widgets.watch(path, **version) as watch:
         assert sorted(await watch.take(2)) == [("ADDED", "a"), ("ADDED", "b")]
@@ -128,7 +130,7 @@ async def test_status_writes_are_modifications(widgets: Api) -> None:
     assert (event["type"], event["object"]["status"]) == ("MODIFIED", {"phase": "Good"})
 
 
-async def test_a_write_that_changes_nothing_makes_no_event(widgets: Api) -> None:
+async def test_a_write_without_a_change_sends_no_watch_event(widgets: Api) -> None:
     path = widgets.path(WIDGETS)
     obj = await widgets.created(path, widget("a"))
     async with widgets.watch(path, resourceVersion=obj["metadata"]["resourceVersion"]) as watch:
@@ -137,7 +139,7 @@ async def test_a_write_that_changes_nothing_makes_no_event(widgets: Api) -> None
         assert (await watch.next())["object"]["spec"]["size"] == 2
 
 
-async def test_a_dry_run_makes_no_event(widgets: Api) -> None:
+async def test_a_dry_run_sends_no_watch_event(widgets: Api) -> None:
     path = widgets.path(WIDGETS)
     async with widgets.watch(path, resourceVersion=await now(widgets, path)) as watch:
         await widgets.create(path, widget("a"), dryRun="All")
@@ -151,8 +153,8 @@ async def test_a_watch_ends_when_its_time_is_up(widgets: Api) -> None:
         assert await watch.rest() == []
 
 
-async def test_bookmarks_carry_a_watch_past_what_it_does_not_see(widgets: Api) -> None:
-    """A real server sends one in the last two seconds of a watch, if there is news for it."""
+async def test_bookmarks_carry_a_watch_past_events_that_it_does_not_get(widgets: Api) -> None:
+    """A real server sends a bookmark in the last two seconds of a watch, if the version has advanced."""
     path = widgets.path(WIDGETS)
     other = f"{widgets.namespace}-other"
     await widgets.created("/api/v1/namespaces", {"metadata": {"name": other}})
@@ -169,7 +171,7 @@ async def test_bookmarks_carry_a_watch_past_what_it_does_not_see(widgets: Api) -
     assert "spec" not in last
 
 
-async def test_no_bookmarks_come_unasked(widgets: Api) -> None:
+async def test_no_bookmarks_without_allow_watch_bookmarks(widgets: Api) -> None:
     path = widgets.path(WIDGETS)
     async with widgets.watch(path, resourceVersion=await now(widgets, path), timeoutSeconds=4) as watch:
         assert await watch.rest() == []
@@ -241,8 +243,8 @@ async def test_initial_events_belong_to_watches(widgets: Api) -> None:
     assert ("sendInitialEvents", "FieldValueForbidden") in answer.causes()
 
 
-async def test_a_watch_from_a_forgotten_version_says_so_in_the_stream(widgets: Api) -> None:
-    """The kind is younger than version 1, so no server can know what happened to it since."""
+async def test_a_watch_from_a_compacted_version_gets_410_in_the_stream(widgets: Api) -> None:
+    """The kind was created after version 1, so no server has its history since then."""
     async with widgets.watch(widgets.path(WIDGETS), resourceVersion="1") as watch:
         assert watch.code == 200
         event = await watch.next()
@@ -253,7 +255,7 @@ async def test_a_watch_from_a_forgotten_version_says_so_in_the_stream(widgets: A
         assert await watch.rest() == []
 
 
-async def test_a_watch_from_a_version_of_nonsense_is_refused(widgets: Api) -> None:
+async def test_a_watch_from_a_malformed_version_is_refused(widgets: Api) -> None:
     answer = await widgets.get(widgets.path(WIDGETS), watch="true", resourceVersion="x")
     assert answer.code == 500
     assert 'Invalid value: "x"' in answer.status()["message"]

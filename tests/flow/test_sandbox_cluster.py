@@ -14,7 +14,7 @@ from grove_sandbox.apiserver import ApiServer
 from grove_sandbox.cluster import EmbeddedCluster
 from grove_sandbox.http import serve
 
-from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 
 @pytest.mark.looptime

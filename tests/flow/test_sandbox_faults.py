@@ -16,7 +16,7 @@ from grove.runtime.client.client import Client
 from grove.runtime.client.errors import TransportError
 from grove.runtime.client.objects import ResourceType
 from grove.runtime.client.transport import Request, Stream
-from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 pytestmark = pytest.mark.looptime
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from grove_example_scheduler.backend import FLOCKS, LANES, LINK, PART
 from grove_sandbox.schedulers.gangs import Gang, place
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
-from grove_sandbox.schedulers.policy import Round, StatusWrite, View
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 from grove.runtime.client.objects import APIResource, ResourceType
@@ -42,7 +42,7 @@ class FlockScheduler:
         result.bind(outcome)
         if not outcome.ok:
             result.unschedulable(view.waiting(pods), outcome.failure)
-        result.statuses.append(StatusWrite(_FLOCKS, flock.key, {"grounded": outcome.failure}))
+        result.statuses.append(PolicyStatusWrite(_FLOCKS, flock.key, {"grounded": outcome.failure}))
 
 
 def _part(view: View, pods: Sequence[SchedulerPod], part: Json) -> Gang:

@@ -64,7 +64,7 @@ class UnscheduledCondition:
 
 
 @dataclass(frozen=True)
-class StatusWrite:
+class PolicyStatusWrite:
     """Status fields that an object should have. The simulator writes them only if they differ.
 
     `subresource` is empty for kinds without a status subresource.
@@ -97,7 +97,7 @@ class Round:
     failed: list[tuple[SchedulerPod, str, str]] = field(default_factory=list)
     evictions: list[SchedulerPod] = field(default_factory=list)
     annotations: list[tuple[ResourceType, PolicyObject, dict[str, str | None]]] = field(default_factory=list)
-    statuses: list[StatusWrite] = field(default_factory=list)
+    statuses: list[PolicyStatusWrite] = field(default_factory=list)
     events: list[SchedulerEvent] = field(default_factory=list)
     again_in: float | None = None
 

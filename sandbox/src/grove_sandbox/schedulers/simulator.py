@@ -37,9 +37,9 @@ from grove_sandbox.schedulers.objects import (
 )
 from grove_sandbox.schedulers.policy import (
     Policy,
+    PolicyStatusWrite,
     Round,
     SchedulerEvent,
-    StatusWrite,
     UnscheduledCondition,
     View,
 )
@@ -248,13 +248,13 @@ class SchedulerSimulator:
             self._policy_informers[resource.plural].objects.merge_patch(obj.key, msgspec.json.encode(patch))
         )
 
-    def _status(self, write: StatusWrite) -> Iterable[_Write]:
+    def _status(self, write: PolicyStatusWrite) -> Iterable[_Write]:
         obj = self._policy_informers[write.resource.plural].cache.get(write.key)
         if obj is None or all(obj.status.get(name) == value for name, value in write.status.items()):
             return
         yield partial(self._write_status, obj, write)
 
-    async def _write_status(self, obj: PolicyObject, write: StatusWrite) -> None:
+    async def _write_status(self, obj: PolicyObject, write: PolicyStatusWrite) -> None:
         patch = {"metadata": {"resourceVersion": obj.metadata.resource_version}, "status": write.status}
         objects = self._policy_informers[write.resource.plural].objects
         body = msgspec.json.encode(patch)

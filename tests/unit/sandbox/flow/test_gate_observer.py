@@ -1,4 +1,4 @@
-"""The observer that watches over every flow test objects to each way in which a gate can open early."""
+"""The observer of every flow test detects each way in which a gate can open early."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_a_gang_that_was_just_deleted_is_no_fault_of_the_operator() -> None:
     assert observer.opened == 1
 
 
-def test_nor_is_one_that_was_made_again_meanwhile() -> None:
+def test_a_gang_that_was_just_recreated_is_no_fault_of_the_operator() -> None:
     observer = NoGateOpensEarly()
     observer(write("ADDED", PODS, pod(GATE)))
     observer(write("ADDED", GANGS, gang()))
@@ -97,7 +97,7 @@ def test_nor_is_one_that_was_made_again_meanwhile() -> None:
 
 
 def changed(before: Json, after: Json) -> NoGateOpensEarly:
-    """The gang's spec changes while the operator's write of the pod is on its way; the backend has not followed yet."""
+    """The spec of the gang changes while a write of the pod is in flight; the backend is not synced yet."""
     after["metadata"]["generation"] = 3
     observer = NoGateOpensEarly()
     observer(write("ADDED", PODS, pod(GATE)))
@@ -111,6 +111,6 @@ def test_a_gang_that_was_just_changed_is_no_fault_of_the_operator() -> None:
     assert changed(gang(), gang(minimum=2)).opened == 1
 
 
-def test_a_change_excuses_nothing_that_it_brought_itself() -> None:
+def test_a_change_does_not_excuse_what_it_introduced() -> None:
     with pytest.raises(AssertionError, match="while the backend was synced with an older generation"):
         changed(gang(names="other"), gang(names="p"))

@@ -1,4 +1,4 @@
-"""Small objects for scheduling rounds, and what a round did in a form that is easy to compare."""
+"""Builders of views, and results of a scheduling round in a form that is easy to compare."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -98,7 +98,7 @@ def look(
     classes: list[PriorityClass] | None = None,
     **objects: Any,
 ) -> Round:
-    """One round, `after` so many seconds."""
+    """Runs one round, `after` so many seconds."""
     return policy.round(View(START + timedelta(seconds=after), nodes, pods, objects, classes or ()))
 
 

@@ -1,4 +1,4 @@
-"""The schedulers by name."""
+"""The catalog: every scheduler with its name and CRDs."""
 
 import pytest
 from grove_sandbox.schedulers.catalog import CATALOG

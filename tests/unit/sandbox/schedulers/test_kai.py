@@ -243,7 +243,7 @@ def test_a_negative_grace_never_evicts() -> None:
     assert (result.evictions, result.annotations) == ([], [])
 
 
-def test_a_gang_that_is_whole_again_is_not_stale() -> None:
+def test_a_gang_that_is_complete_again_is_not_stale() -> None:
     stale = {"kai.scheduler/stale-podgroup-timestamp": START.isoformat()}
     pods = [member("a0", "a", on="n"), member("b0", "b", on="n"), member("b1", "b")]
     result = kai([node("n")], pods, policy_object("g", TWO.spec, annotations=stale), after=120)

@@ -58,7 +58,7 @@ def test_the_label_of_the_upstream_project_is_not_read() -> None:
         pytest.param([group("a", 1, "gone")], id="tied to a gang that does not exist"),
     ],
 )
-def test_a_gang_that_is_not_complete_waits_without_a_word(groups: list[PolicyObject]) -> None:
+def test_an_incomplete_gang_waits_without_a_condition(groups: list[PolicyObject]) -> None:
     result = koordinator([node("n")], [member("p")], *groups)
     assert (bound(result), reasons(result)) == ([], {})
 
@@ -72,7 +72,7 @@ def test_gangs_that_are_tied_bind_together_or_not_at_all() -> None:
     assert bound(koordinator([node("n", "2")], pods, *loose)) == ["a0"]
 
 
-def test_once_one_pod_is_ungated_the_gated_are_taken_along() -> None:
+def test_once_one_pod_is_ungated_gated_pods_are_placed_too() -> None:
     pods = [member("p0"), member("p1", gated=True)]
     assert bound(koordinator([node("n")], pods, group("a", 2))) == ["p0", "p1"]
     all_gated = [member("p0", gated=True), member("p1", gated=True)]

@@ -79,7 +79,7 @@ def test_a_group_in_another_namespace_is_another_group(release: Release) -> None
 
 
 @ANY
-def test_a_group_with_too_few_pods_waits_without_a_word(release: Release) -> None:
+def test_a_group_with_too_few_pods_waits_without_a_condition(release: Release) -> None:
     result = look(KubeScheduler(release), [node("n")], members(2), podgroups=[group(minimum=3)])
     assert (bound(result), reasons(result)) == ([], {})
 

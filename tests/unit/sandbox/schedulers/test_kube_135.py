@@ -1,4 +1,4 @@
-"""kube-scheduler 1.35: reservations at Permit."""
+"""kube-scheduler 1.35: reservations in Permit."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_a_missing_workload_or_group_or_pod_leaves_pods_pending_in_silence() -> 
     assert bound(look(KubeScheduler135(), [node("n")], stranger, workloads=[workload(2)])) == []
 
 
-def test_half_a_gang_holds_its_places_for_five_minutes_and_then_gives_up() -> None:
+def test_half_a_gang_keeps_its_reservations_for_five_minutes_and_then_gives_up() -> None:
     policy = KubeScheduler135()
     pods, nodes, objects = [member("a"), member("b"), member("c")], [node("n", "2")], [workload(3)]
     first = look(policy, nodes, pods, workloads=objects)
@@ -49,7 +49,7 @@ def test_half_a_gang_holds_its_places_for_five_minutes_and_then_gives_up() -> No
     assert [name for _, name in last.nominations] == ["", "", ""]
 
 
-def test_the_gang_is_complete_as_soon_as_there_is_room() -> None:
+def test_the_gang_is_bound_as_soon_as_there_is_room() -> None:
     policy = KubeScheduler135()
     pods = [member("a"), member("b"), member("c")]
     look(policy, [node("n", "2")], pods, workloads=[workload(3)])

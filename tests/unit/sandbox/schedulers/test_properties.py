@@ -1,4 +1,4 @@
-"""Laws of placing gangs, for any gang."""
+"""Properties of placement that hold for any gang."""
 
 from grove_sandbox.schedulers.gangs import Gang, place
 from grove_sandbox.schedulers.objects import SchedulerNode
@@ -67,7 +67,7 @@ def test_a_tree_is_placed_to_its_minimums_or_not_at_all(
 
 
 @given(NODES, LEAVES)
-def test_an_undone_placement_leaves_no_trace(
+def test_a_rolled_back_placement_leaves_no_trace(
     nodes: list[SchedulerNode], shapes: list[tuple[list[int], int, bool]]
 ) -> None:
     snapshot = Snapshot(nodes, [])

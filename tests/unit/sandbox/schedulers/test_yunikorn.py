@@ -37,7 +37,7 @@ def test_an_application_is_bound_when_all_its_placeholders_have_a_place() -> Non
     assert bound(look(YuniKornScheduler(), [node("n")], members())) == ["a0", "b0", "b1"]
 
 
-def test_an_application_that_does_not_fit_holds_what_it_has_and_binds_nothing() -> None:
+def test_an_application_that_does_not_fit_keeps_its_placeholders_and_binds_nothing() -> None:
     scheduler = YuniKornScheduler()
     result = look(scheduler, [node("n", "2")], members())
     assert bound(result) == []
@@ -47,7 +47,7 @@ def test_an_application_that_does_not_fit_holds_what_it_has_and_binds_nothing() 
     assert bound(look(scheduler, [node("n", "2"), node("m", "1")], members(), after=2)) == ["a0", "b0", "b1"]
 
 
-def test_places_are_held_for_pods_that_do_not_exist_yet() -> None:
+def test_placeholders_reserve_room_for_pods_that_do_not_exist_yet() -> None:
     scheduler = YuniKornScheduler()
     first, *rest = members()
     assert bound(look(scheduler, [node("n", "3")], [first, pod("plain", "yunikorn")])) == ["a0"]
@@ -55,7 +55,7 @@ def test_places_are_held_for_pods_that_do_not_exist_yet() -> None:
     assert bound(look(scheduler, [node("n", "3")], [bound_first, *rest], after=1)) == ["b0", "b1"]
 
 
-def test_gated_pods_are_not_seen() -> None:
+def test_gated_pods_are_ignored() -> None:
     result = look(YuniKornScheduler(), [node("n")], members(gated=True))
     assert (bound(result), result.events) == ([], [])
 
@@ -82,7 +82,7 @@ def test_soft_applications_become_ordinary_ones_when_time_is_up() -> None:
     assert bound(look(scheduler, [node("n", "2")], soft, after=60)) == ["a0", "b0"]
 
 
-def test_time_behind_a_gate_is_lost() -> None:
+def test_time_behind_a_gate_counts_against_the_timeout() -> None:
     scheduler = YuniKornScheduler()
     old = members(age=300)
     look(scheduler, [node("n", "2")], old)
@@ -102,7 +102,7 @@ def test_without_any_placeholder_placed_the_clock_does_not_run() -> None:
     "groups",
     ["no json", [{"name": "a", "minMember": 0, "minResource": {}}], [{"name": "a", "minMember": 1}]],
 )
-def test_task_groups_that_make_no_sense_end_the_gang_and_say_so(groups: Any) -> None:
+def test_malformed_task_groups_disable_the_gang_and_record_an_event(groups: Any) -> None:
     pods = [member("a0", "a", groups=groups), member("a1", "a", groups=groups, cpu="9")]
     result = look(YuniKornScheduler(), [node("n")], pods)
     assert bound(result) == ["a0"]
@@ -126,7 +126,7 @@ def test_pods_without_an_application_id_share_one_that_is_no_gang() -> None:
     assert bound(look(YuniKornScheduler(), [node("n")], pods)) == ["p0"]
 
 
-def test_a_gang_recreated_at_once_under_its_old_id_is_no_gang() -> None:
+def test_a_gang_recreated_at_once_with_the_same_application_id_is_no_gang() -> None:
     scheduler = YuniKornScheduler()
     look(scheduler, [node("n")], members())
     look(scheduler, [node("n")], [], after=10)
@@ -141,7 +141,7 @@ def test_after_half_a_minute_the_id_is_new() -> None:
     assert bound(look(scheduler, [node("n", "2")], members(), after=50)) == []
 
 
-def test_unused_places_are_given_back_in_the_end() -> None:
+def test_unused_placeholders_are_released_after_the_timeout() -> None:
     scheduler = YuniKornScheduler()
     pods = [member("a0", "a")]
     other = pod("plain", "yunikorn", cpu="3")

@@ -13,7 +13,7 @@ from grove_sandbox.apiserver.resources.metadata import FOREGROUND, ORPHAN
 from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.state import ApiCall, ServerState
 from grove_sandbox.apiserver.storage import Key, Object, Stored, StoredChange, Table
-from grove_sandbox.apiserver.verbs.deletes import DeleteOptions, remove
+from grove_sandbox.apiserver.verbs.deletes import DeletionOptions, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
 Place = tuple[GroupResource, Key]
@@ -128,7 +128,7 @@ class GarbageCollector:
             policy = "Orphan"
         elif FOREGROUND in finalizers or (waiting and self._dependents.get(stored.uid)):
             policy = "Foreground"
-        remove(self._call(resource_type, stored), stored, DeleteOptions(policy=policy, uid=stored.uid))
+        remove(self._call(resource_type, stored), stored, DeletionOptions(policy=policy, uid=stored.uid))
 
     def _drop_owners(self, place: Place, uids: set[str]) -> None:
         resource_type = self._state.registry.served(place[0])

@@ -5,7 +5,7 @@ from grove_sandbox.apiserver.errors import GroupResource
 from grove_sandbox.apiserver.resources.resource_types import ServedResource
 from grove_sandbox.apiserver.state import ApiCall, ServerState
 from grove_sandbox.apiserver.storage import Stored, StoredChange, Table
-from grove_sandbox.apiserver.verbs.deletes import DeleteOptions, remove
+from grove_sandbox.apiserver.verbs.deletes import DeletionOptions, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
 NAMESPACES = GroupResource("", "namespaces")
@@ -46,7 +46,7 @@ class NamespaceController:
                 if call.table.get(stored.key) is stored and not stored.obj["metadata"].get(
                     "deletionTimestamp"
                 ):
-                    remove(call, stored, DeleteOptions(policy="Background"))
+                    remove(call, stored, DeletionOptions(policy="Background"))
             if not self._content(name):
                 self._finish(name)
 

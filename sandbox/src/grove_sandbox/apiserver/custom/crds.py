@@ -28,7 +28,7 @@ from grove_sandbox.apiserver.schema.defaults import DEFAULTS
 from grove_sandbox.apiserver.schema.shapes import ShapeCompiler
 from grove_sandbox.apiserver.state import ApiCall, ServerState
 from grove_sandbox.apiserver.storage import Object, StoredChange, Table
-from grove_sandbox.apiserver.verbs.deletes import DeleteOptions, remove
+from grove_sandbox.apiserver.verbs.deletes import DeletionOptions, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
 GROUP = "apiextensions.k8s.io"
@@ -120,7 +120,7 @@ class CustomResourceController:
             for stored in list(table.scan(None)):
                 call = ApiCall(self._state, resource_type, *stored.key)
                 if not stored.obj["metadata"].get("deletionTimestamp"):
-                    remove(call, stored, DeleteOptions())
+                    remove(call, stored, DeletionOptions())
         self._finish_all()
 
     def _finish_all(self) -> None:

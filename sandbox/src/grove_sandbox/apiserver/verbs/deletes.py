@@ -26,7 +26,7 @@ POLICIES = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(slots=True)
-class DeleteOptions:
+class DeletionOptions:
     grace: int | None = None
     policy: str | None = None
     orphan: bool | None = None
@@ -81,7 +81,7 @@ async def _call_webhooks(call: ApiCall, stored: Stored) -> None:
         await admission.validate(attempt)
 
 
-def remove(call: ApiCall, stored: Stored, options: DeleteOptions) -> Stored | Deleted:
+def remove(call: ApiCall, stored: Stored, options: DeletionOptions) -> Stored | Deleted:
     """Removes the object, or sets its deletionTimestamp if finalizers or a grace period keep it."""
     call.type.strategy.check_delete(stored.key[1], call)
     _check_preconditions(call, stored, options)
@@ -136,8 +136,8 @@ def _remove_now(call: ApiCall, stored: Stored, last: Object) -> Deleted:
     return Deleted(stored)
 
 
-def read_options(call: ApiCall) -> DeleteOptions:
-    options = DeleteOptions()
+def read_options(call: ApiCall) -> DeletionOptions:
+    options = DeletionOptions()
     body: dict[str, Any] = bodies.parse(call) if call.body.strip() else {}
     if not isinstance(body, dict):
         raise bad_request("delete options must be an object")
@@ -171,7 +171,7 @@ def read_options(call: ApiCall) -> DeleteOptions:
     return options
 
 
-def _check_preconditions(call: ApiCall, stored: Stored, options: DeleteOptions) -> None:
+def _check_preconditions(call: ApiCall, stored: Stored, options: DeletionOptions) -> None:
     meta = stored.obj["metadata"]
     resource = GroupResource(call.type.group, call.type.kind)
     if options.uid is not None and options.uid != meta["uid"]:
@@ -188,7 +188,7 @@ def _check_preconditions(call: ApiCall, stored: Stored, options: DeleteOptions) 
         raise conflict(resource, stored.key[1], why)
 
 
-def _finalizers(present: list[str], options: DeleteOptions) -> list[str]:
+def _finalizers(present: list[str], options: DeletionOptions) -> list[str]:
     """The object's finalizers, plus the garbage collector's own that the propagation policy requires."""
     if options.orphan is not None:
         orphan, foreground = options.orphan, False

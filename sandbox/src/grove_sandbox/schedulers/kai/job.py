@@ -9,7 +9,7 @@ from grove_sandbox.schedulers.gangs import Domain, Gang
 from grove_sandbox.schedulers.kai.queues import Queues
 from grove_sandbox.schedulers.kai.subgroups import Subgroup, everything, path_to, subgroup_tree
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
-from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, SchedulerEvent, View
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 POD_GROUPS = APIResource("scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup")
@@ -207,7 +207,9 @@ class KaiJob:
             "lastTransitionTime": known["lastTransitionTime"] if same else self.view.now_text,
             "transitionID": known["transitionID"] if same else str(int(known.get("transitionID", -1)) + 1),
         }
-        result.statuses.append(StatusWrite(POD_GROUPS, self.group.key, {"schedulingConditions": [condition]}))
+        result.statuses.append(
+            PolicyStatusWrite(POD_GROUPS, self.group.key, {"schedulingConditions": [condition]})
+        )
         result.events.append(SchedulerEvent(POD_GROUPS, self.group.key, "Unschedulable", failure))
 
 

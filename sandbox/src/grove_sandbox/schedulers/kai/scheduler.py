@@ -23,7 +23,7 @@ from grove_sandbox.schedulers.gangs import place
 from grove_sandbox.schedulers.kai.job import POD_GROUPS, SUBGROUP, KaiJob
 from grove_sandbox.schedulers.kai.queues import Queues
 from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObject
-from grove_sandbox.schedulers.policy import Round, SchedulerEvent, StatusWrite, View, place_alone
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, SchedulerEvent, View, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot
 
 QUEUES = APIResource("scheduling.run.ai", "v2", "queues", "Queue", namespaced=False)
@@ -73,7 +73,9 @@ class KaiScheduler:
         pending = job.pending()
         if not pending:
             if job.group.status.get("schedulingConditions") and not job.has_gated():
-                result.statuses.append(StatusWrite(POD_GROUPS, job.group.key, {"schedulingConditions": None}))
+                result.statuses.append(
+                    PolicyStatusWrite(POD_GROUPS, job.group.key, {"schedulingConditions": None})
+                )
             return
         if not job.is_ready(job.tree):
             result.events.append(SchedulerEvent(POD_GROUPS, job.group.key, "NotReady", job.not_ready_text()))

@@ -21,7 +21,7 @@ from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import Domain, Placement
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
-from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View, by_priority, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 POD_GROUPS = APIResource("scheduling.sigs.k8s.io", "v1alpha1", "podgroups", "PodGroup")
@@ -194,7 +194,7 @@ class _Gang:
             status["scheduleStartTime"] = self.pod_group.status.get("scheduleStartTime") or self.view.now_text
         else:
             status["phase"] = "Running" if running >= self.minimum else "Scheduled"
-        result.statuses.append(StatusWrite(POD_GROUPS, self.key, status, subresource=""))
+        result.statuses.append(PolicyStatusWrite(POD_GROUPS, self.key, status, subresource=""))
 
 
 def _try(

@@ -19,7 +19,7 @@ from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import Domain, Gang, PlacementOutcome, place
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
-from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority, place_alone
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View, by_priority, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
 
 _GROUP = "scheduling.k8s.io"
@@ -142,7 +142,7 @@ class KubeScheduler:
                 "lastTransitionTime": since,
             }
             result.statuses.append(
-                StatusWrite(self._release.pod_groups, group.key, {"conditions": [*others, condition]})
+                PolicyStatusWrite(self._release.pod_groups, group.key, {"conditions": [*others, condition]})
             )
 
 

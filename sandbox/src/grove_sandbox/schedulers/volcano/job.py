@@ -9,7 +9,7 @@ from grove.runtime.client.objects import APIResource
 from grove_sandbox.schedulers.amounts import amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang, Placement
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod, selector_matches
-from grove_sandbox.schedulers.policy import Round, StatusWrite, View, by_priority
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View, by_priority
 from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HyperNodes
 
@@ -219,7 +219,7 @@ class VolcanoJob:
             else:
                 text = ("Unschedulable", "NotEnoughResources", self.unschedulable_text())
             status["conditions"] = self._conditions(*text)
-        result.statuses.append(StatusWrite(POD_GROUPS, self.group.key, status, subresource=""))
+        result.statuses.append(PolicyStatusWrite(POD_GROUPS, self.group.key, status, subresource=""))
 
     def _conditions(self, kind: str, reason: str, message: str) -> list[Json]:
         """Volcano keeps one condition per type, always True; the newest one is the valid one."""

@@ -18,7 +18,7 @@ from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 
 from grove_sandbox.schedulers.gangs import place
 from grove_sandbox.schedulers.objects import PRIORITY_CLASSES, Json, PolicyObject
-from grove_sandbox.schedulers.policy import Round, StatusWrite, View, place_alone
+from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View, place_alone
 from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HYPER_NODES, HyperNodes
 from grove_sandbox.schedulers.volcano.job import POD_GROUPS, VolcanoJob
@@ -50,7 +50,7 @@ class VolcanoScheduler:
         queues = {queue.name: queue for queue in view.objects.get("queues", ())}
         for queue in queues.values():
             if not queue.status.get("state"):
-                result.statuses.append(StatusWrite(QUEUES, queue.key, {"state": "Open"}))
+                result.statuses.append(PolicyStatusWrite(QUEUES, queue.key, {"state": "Open"}))
         jobs = self._jobs(view, queues)
         hyper_nodes = HyperNodes(view.objects.get("hypernodes", ()), snapshot.nodes)
         for job in sorted(jobs, key=VolcanoJob.order):

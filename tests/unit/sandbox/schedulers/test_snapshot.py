@@ -1,4 +1,4 @@
-"""Which node a pod fits on, and gangs that fit or do not."""
+"""Snapshot and gangs: which node a pod fits on, and which gangs fit."""
 
 from typing import Any
 
@@ -64,12 +64,12 @@ def test_amounts_are_exact() -> None:
         ({"nodeSelector": {"example.com/rack": "r1"}}, None),
     ],
 )
-def test_an_obstacle_is_named(spec: dict[str, Any], obstacle: str | None) -> None:
+def test_the_reason_why_a_pod_does_not_fit_is_named(spec: dict[str, Any], obstacle: str | None) -> None:
     snapshot = Snapshot([node("n", rack="r1")], [])
     assert snapshot.obstacle(on("p", **spec), snapshot.places["n"]) == obstacle
 
 
-def test_a_taint_keeps_off_who_does_not_tolerate_it() -> None:
+def test_a_taint_rejects_pods_that_do_not_tolerate_it() -> None:
     snapshot = Snapshot([node("n", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}])], [])
     assert snapshot.find(on("p")) is None
     assert "untolerated taint {k: v}" in snapshot.explain(on("p"))

@@ -1,4 +1,4 @@
-"""Versions, history and what a watch sees of it."""
+"""Resource versions, history, and watches over it."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import orjson
 import pytest
 from grove_sandbox.apiserver import ApiServer
 
-from tests.unit.sandbox.calls import CONFIG_MAPS, Calls, config_map, lines
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, Calls, config_map, lines
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def test_a_watch_resumes_after_the_version_it_names(api: Calls) -> None:
     assert await lines(stream, 2) == [("ADDED", "b"), ("DELETED", "a")]
 
 
-async def test_a_watch_that_falls_behind_the_history_is_told_so() -> None:
+async def test_a_watch_that_falls_behind_the_history_gets_410() -> None:
     api = Calls(ApiServer(history=5))
     await api.create(CONFIG_MAPS, config_map("a"))
     stream = await api.watch(
@@ -56,7 +56,7 @@ async def test_the_same_seed_gives_the_same_names_and_uids() -> None:
     assert made[0] == made[1]
 
 
-async def test_an_object_is_encoded_once_for_all_who_read_it(api: Calls) -> None:
+async def test_an_object_is_encoded_once_for_all_readers(api: Calls) -> None:
     await api.create(CONFIG_MAPS, config_map("a"))
     table = next(t for r, t in api.server.state.store.tables.items() if r.resource == "configmaps")
     stored = table.objects["default", "a"]
@@ -71,7 +71,7 @@ async def test_an_idle_watch_gets_a_bookmark_a_minute_and_ends_on_time(api: Call
 
 
 @pytest.mark.looptime
-@pytest.mark.parametrize("moment", [60, 150])  # of a bookmark, and of the end
+@pytest.mark.parametrize("moment", [60, 150])  # when a bookmark is due, and when the watch ends
 async def test_no_bookmark_overtakes_a_change_of_the_same_moment(api: Calls, moment: int) -> None:
     async def write() -> None:
         await asyncio.sleep(moment)
@@ -79,7 +79,7 @@ async def test_no_bookmark_overtakes_a_change_of_the_same_moment(api: Calls, mom
 
     position, told = "0", []
     writing = asyncio.create_task(write())
-    for _ in range(2):  # the second goes on where the first ended
+    for _ in range(2):  # the second resumes after the first
         stream = await api.watch(
             CONFIG_MAPS, allowWatchBookmarks="true", timeoutSeconds="150", resourceVersion=position
         )

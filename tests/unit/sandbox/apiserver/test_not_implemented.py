@@ -1,10 +1,10 @@
-"""What the embedded cluster does not do, it refuses in so many words."""
+"""A feature that the embedded server lacks is refused with 501, never ignored."""
 
 import pytest
 from grove_sandbox.apiserver import ApiServer
 
 from grove.runtime.client.transport import Request
-from tests.unit.sandbox.calls import CRDS, PODS, Calls, pod
+from tests.unit.sandbox.apiserver.calls import CRDS, PODS, Calls, pod
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
@@ -26,7 +26,7 @@ async def api() -> Calls:
         ("GET", "/openapi/v2"),
     ],
 )
-async def test_it_answers_501_with_a_reason(api: Calls, method: str, path: str) -> None:
+async def test_an_unimplemented_feature_answers_501_with_a_reason(api: Calls, method: str, path: str) -> None:
     status, answer = await api.call(method, path)
     assert (status, answer["reason"]) == (501, "NotImplemented")
     assert answer["message"].startswith("the embedded cluster does not implement ")
@@ -56,6 +56,6 @@ async def test_a_conversion_webhook_is_refused(api: Calls) -> None:
     assert status == 501
 
 
-async def test_a_kind_it_does_not_have_is_not_found(api: Calls) -> None:
+async def test_an_unknown_kind_is_not_found(api: Calls) -> None:
     response = await api.server.send(Request("GET", "/apis/apps/v1/deployments"))
     assert response.status == 404

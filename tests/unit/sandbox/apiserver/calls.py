@@ -1,4 +1,4 @@
-"""Short ways to call the embedded API server in process."""
+"""Helpers that call the embedded API server in process."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ class Calls:
 
 
 async def lines(stream: Stream, count: int) -> list[tuple[str, str]]:
-    """Type and name of the next events, and an end to the watch."""
+    """Type and name of the next events. Ends the watch."""
     found: list[tuple[str, str]] = []
     async for chunk in stream.chunks():
         for line in chunk.splitlines():

@@ -1,4 +1,4 @@
-"""Admission webhooks: they change an object, then judge it."""
+"""Admission webhooks: mutating, then validating."""
 
 import base64
 import ssl
@@ -11,14 +11,14 @@ from aiohttp import web
 from grove_sandbox.apiserver import ApiServer
 from grove_sandbox.webhooks import call_webhook
 
-from tests.unit.sandbox.calls import CONFIG_MAPS, Calls, config_map
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, Calls, config_map
 
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 
 
 class Hooks:
-    """Stands in for the network: answers reviews in process and remembers them."""
+    """Replaces the network: answers reviews in process and records them."""
 
     def __init__(self) -> None:
         self.requests: list[dict[str, Any]] = []
@@ -66,7 +66,7 @@ async def test_a_mutating_webhook_changes_what_is_stored(api: Calls, hooks: Hook
     assert (request["operation"], request["object"]["kind"]) == ("CREATE", "ConfigMap")
 
 
-async def test_a_validating_webhook_refuses_in_its_own_words(api: Calls, hooks: Hooks) -> None:
+async def test_a_validating_webhook_refuses_with_its_own_message(api: Calls, hooks: Hooks) -> None:
     await api.create(VALIDATING, configuration())
     hooks.response = {"allowed": False, "status": {"code": 403, "message": "no", "reason": "Forbidden"}}
     status, answer = await api.call("POST", CONFIG_MAPS, config_map("a"))
@@ -74,7 +74,7 @@ async def test_a_validating_webhook_refuses_in_its_own_words(api: Calls, hooks: 
     assert not await api.exists(f"{CONFIG_MAPS}/a")
 
 
-async def test_deletions_are_asked_about_with_the_old_object(api: Calls, hooks: Hooks) -> None:
+async def test_a_webhook_gets_the_old_object_of_a_deletion(api: Calls, hooks: Hooks) -> None:
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(VALIDATING, configuration())
     await api.delete(f"{CONFIG_MAPS}/a")
@@ -83,7 +83,9 @@ async def test_deletions_are_asked_about_with_the_old_object(api: Calls, hooks: 
     assert request["oldObject"]["metadata"]["name"] == "a"
 
 
-async def test_only_what_the_rules_and_selectors_cover_is_asked_about(api: Calls, hooks: Hooks) -> None:
+async def test_a_webhook_is_called_only_for_writes_that_its_rules_and_selectors_match(
+    api: Calls, hooks: Hooks
+) -> None:
     await api.create(VALIDATING, configuration(objectSelector={"matchLabels": {"ask": "me"}}))
     await api.create(CONFIG_MAPS, config_map("a"))
     await api.create(
@@ -96,7 +98,9 @@ async def test_only_what_the_rules_and_selectors_cover_is_asked_about(api: Calls
     assert [request["name"] for request in hooks.requests] == ["b"]
 
 
-async def test_a_webhook_that_cannot_be_reached_fails_the_request_or_not(api: Calls, hooks: Hooks) -> None:
+async def test_a_failed_webhook_call_fails_the_request_unless_it_may_be_ignored(
+    api: Calls, hooks: Hooks
+) -> None:
     await api.create(VALIDATING, configuration())
     hooks.error = OSError("connection refused")
     status, answer = await api.call("POST", CONFIG_MAPS, config_map("a"))
@@ -116,7 +120,7 @@ async def test_warnings_of_a_webhook_reach_the_client(api: Calls, hooks: Hooks) 
     assert response.headers["warning"] == '299 - "mind the gap"'
 
 
-async def test_reviews_travel_over_https_verified_by_the_ca_bundle() -> None:
+async def test_reviews_are_sent_over_https_and_verified_with_the_ca_bundle() -> None:
     async def answer(request: web.Request) -> web.Response:
         review = orjson.loads(await request.read())
         return web.json_response({"response": {"uid": review["request"]["uid"], "allowed": True}})

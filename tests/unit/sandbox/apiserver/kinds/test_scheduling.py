@@ -1,4 +1,4 @@
-"""Kubernetes' own gang kinds, by release."""
+"""The native gang kinds, by release."""
 
 import asyncio
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from grove_sandbox.apiserver import ApiServer
 from grove_sandbox.apiserver.schema.definitions import Dialect
 
-from tests.unit.sandbox.calls import PODS, Calls, pod
+from tests.unit.sandbox.apiserver.calls import PODS, Calls, pod
 
 BETA = "/apis/scheduling.k8s.io/v1beta1/namespaces/default"
 ALPHA = "/apis/scheduling.k8s.io/v1alpha3/namespaces/default"

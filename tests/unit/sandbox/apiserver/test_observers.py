@@ -1,4 +1,4 @@
-"""Observers of writes: how a test watches over every single one."""
+"""Observers of writes, by which tests check every single write."""
 
 from contextlib import suppress
 
@@ -6,10 +6,10 @@ import pytest
 from grove_sandbox.apiserver import ApiServer, Write
 from grove_sandbox.cluster import EmbeddedCluster
 
-from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 
-async def test_an_observer_sees_each_write_with_what_was_before() -> None:
+async def test_an_observer_gets_each_write_with_the_object_before_it() -> None:
     api = Calls(ApiServer())
     seen: list[Write] = []
     api.server.on_write(seen.append)
@@ -25,7 +25,7 @@ async def test_an_observer_sees_each_write_with_what_was_before() -> None:
     assert (seen[1].before["data"], seen[1].now["data"]) == ({"k": "1"}, {"k": "2"})
 
 
-async def test_a_write_that_changes_nothing_is_not_one() -> None:
+async def test_a_write_without_a_change_is_not_stored() -> None:
     api = Calls(ApiServer())
     await api.create(CONFIG_MAPS, config_map("a", k="1"))
     seen: list[Write] = []
@@ -34,7 +34,7 @@ async def test_a_write_that_changes_nothing_is_not_one() -> None:
     assert seen == []
 
 
-async def test_what_an_observer_raises_reaches_the_writer_after_the_write() -> None:
+async def test_an_exception_of_an_observer_is_raised_to_the_writer_after_the_write() -> None:
     api = Calls(ApiServer())
 
     def object_to(write: Write) -> None:
@@ -47,7 +47,7 @@ async def test_what_an_observer_raises_reaches_the_writer_after_the_write() -> N
 
 
 @pytest.mark.looptime
-async def test_a_cluster_does_not_forget_an_objection_that_somebody_swallowed() -> None:
+async def test_a_cluster_raises_an_observers_assertion_that_a_client_has_swallowed() -> None:
     def no_gate_may_go(write: Write) -> None:
         if write.now["kind"] == "Pod" and write.before and write.before["spec"].get("schedulingGates"):
             assert write.now["spec"].get("schedulingGates"), "a gate was removed"

@@ -1,4 +1,4 @@
-"""Who goes when an owner goes."""
+"""Which dependents are deleted with their owner, and when."""
 
 import asyncio
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from grove_sandbox.apiserver import ApiServer
 
-from tests.unit.sandbox.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
+from tests.unit.sandbox.apiserver.calls import CONFIG_MAPS, PODS, Calls, config_map, pod
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_background_takes_the_owner_first(api: Calls) -> None:
+async def test_background_deletion_deletes_the_owner_first(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("owner"))
     await api.create(CONFIG_MAPS, owned_by(owner))
     await api.delete(f"{CONFIG_MAPS}/owner", propagationPolicy="Background")
@@ -43,7 +43,7 @@ async def test_background_takes_the_owner_first(api: Calls) -> None:
     assert not await api.exists(f"{CONFIG_MAPS}/child")
 
 
-async def test_foreground_waits_for_a_child_that_is_slow_to_go(api: Calls) -> None:
+async def test_foreground_deletion_waits_for_a_slow_dependent(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("owner"))
     child = owned_by(owner)
     child["metadata"]["finalizers"] = ["example.com/slow"]
@@ -56,7 +56,7 @@ async def test_foreground_waits_for_a_child_that_is_slow_to_go(api: Calls) -> No
     assert not await api.exists(f"{CONFIG_MAPS}/owner")
 
 
-async def test_foreground_does_not_wait_for_a_child_that_does_not_block(api: Calls) -> None:
+async def test_foreground_deletion_does_not_wait_for_a_dependent_that_does_not_block(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("owner"))
     child = owned_by(owner, blocks=False)
     child["metadata"]["finalizers"] = ["example.com/slow"]
@@ -67,7 +67,7 @@ async def test_foreground_does_not_wait_for_a_child_that_does_not_block(api: Cal
     assert (await api.get(f"{CONFIG_MAPS}/child"))["metadata"]["deletionTimestamp"]
 
 
-async def test_orphans_stay_and_forget_their_owner(api: Calls) -> None:
+async def test_orphans_stay_without_an_owner_reference(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("owner"))
     await api.create(CONFIG_MAPS, owned_by(owner))
     await api.delete(f"{CONFIG_MAPS}/owner", propagationPolicy="Orphan")
@@ -76,7 +76,7 @@ async def test_orphans_stay_and_forget_their_owner(api: Calls) -> None:
     assert "ownerReferences" not in (await api.get(f"{CONFIG_MAPS}/child"))["metadata"]
 
 
-async def test_a_child_of_two_stays_while_one_lives(api: Calls) -> None:
+async def test_a_dependent_of_two_owners_stays_while_one_exists(api: Calls) -> None:
     first = await api.create(CONFIG_MAPS, config_map("first"))
     second = await api.create(CONFIG_MAPS, config_map("second"))
     child = owned_by(first)
@@ -91,7 +91,7 @@ async def test_a_child_of_two_stays_while_one_lives(api: Calls) -> None:
     assert not await api.exists(f"{CONFIG_MAPS}/child")
 
 
-async def test_a_child_of_a_predecessor_with_the_same_name_goes(api: Calls) -> None:
+async def test_a_dependent_of_an_earlier_owner_with_the_same_name_is_deleted(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("owner"))
     child = owned_by(owner)
     child["metadata"]["ownerReferences"][0]["uid"] = "another"
@@ -101,7 +101,7 @@ async def test_a_child_of_a_predecessor_with_the_same_name_goes(api: Calls) -> N
     assert await api.exists(f"{CONFIG_MAPS}/owner")
 
 
-async def test_a_chain_goes_link_by_link(api: Calls) -> None:
+async def test_a_chain_of_owners_is_deleted_link_by_link(api: Calls) -> None:
     owner = await api.create(CONFIG_MAPS, config_map("0"))
     for number in range(1, 6):
         owner = await api.create(CONFIG_MAPS, owned_by(owner, name=str(number)))
