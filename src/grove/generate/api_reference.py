@@ -16,7 +16,8 @@ _HEADER = """# API reference
 
 `make docs` generates this page from the models in `src/grove/api`; do not edit it.
 
-The API server fills in the defaults. Grove checks the bounds. *Immutable* fields cannot change after creation.
+The API server fills in the defaults. Grove checks the bounds. *Immutable* fields
+must not change after creation; the CRD enforces that where an API server can.
 """
 
 _PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", Raw: "JSON"}
