@@ -6,7 +6,9 @@ call these functions and apply the result; `grove render` and the tests run the 
     layout/           what a set consists of, and where a PodClique stands in it
     objects/          the objects to create, one module per kind or concern
     gangs/            which cliques form a gang, when it is complete, when gates may open
-    clique_scaling    which pods of a clique to create and to delete
+    clique_pods       what happens to the pods of a clique in one reconcile
+    clique_scaling    which pods of a clique to create and to delete, so that it has the right number
+    pruning           which objects of a replica the set no longer describes
     pod_state         what the fields of a pod mean: present, dead, ready, gated
     status/           the status of every kind
     explain/          why something does not run: one answer

@@ -8,7 +8,7 @@ from grove.api import PodClique
 from grove.api.pod_view import Pod
 from grove.controllers.shared.failures import Failure
 from grove.plan.layout.set_layout import owner_reference
-from grove.plan.objects.pods import labels_in_common
+from grove.plan.objects.pods import identifying_labels
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import NotFound
 from grove.runtime.client.objects import key_of, uid_of
@@ -27,7 +27,7 @@ async def adopt(informer: Informer[Pod], clique: PodClique, orphans: Sequence[Po
 
 
 async def restore_labels(informer: Informer[Pod], clique: PodClique, edited: Sequence[Pod]) -> list[Failure]:
-    patch = msgspec.json.encode({"metadata": {"labels": labels_in_common(clique)}})
+    patch = msgspec.json.encode({"metadata": {"labels": identifying_labels(clique)}})
 
     async def restore(pod: Pod) -> None:
         await informer.objects.merge_patch(key_of(pod), patch)

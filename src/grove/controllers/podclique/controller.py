@@ -1,7 +1,7 @@
 """The controller of PodCliques: their pods, the gates of their pods, and their status.
 
 Pods are created gated, and only once their gang exists: a backend may tie them to the gang by its uid. The modules
-beside this one do the writing; the rules are in `grove.plan.objects.clique_pods` and `grove.plan.gangs.gates`.
+beside this one do the writing; the rules are in `grove.plan.clique_pods` and `grove.plan.gangs.gates`.
 """
 
 import asyncio
@@ -35,14 +35,14 @@ from grove.controllers.shared.status_writer import (
     STATUS_BATCH_WINDOW_SECONDS,
     StatusWriter,
 )
-from grove.plan.layout.clique_position import CliquePosition, find_position
-from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.clique_pods import (
+from grove.plan.clique_pods import (
     CliquePodPlan,
     plan_clique_pods,
     pods_to_adopt,
     pods_with_edited_labels,
 )
+from grove.plan.layout.clique_position import CliquePosition, find_position
+from grove.plan.layout.set_layout import SetLayout
 from grove.plan.status.clique_status import clique_status
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.controller import Controller

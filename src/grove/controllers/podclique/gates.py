@@ -20,8 +20,8 @@ from grove.controllers.shared.context import OperatorContext
 from grove.controllers.shared.failures import Failure, failed
 from grove.controllers.shared.indexes import label
 from grove.controllers.shared.informers import Informers
+from grove.plan.clique_pods import pod_age, unlinked_pods_to_recreate
 from grove.plan.gangs.gates import plan_gates
-from grove.plan.objects.clique_pods import pod_age, unlinked_pods_to_recreate
 from grove.runtime.client.errors import ExternalError, NotFound
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each

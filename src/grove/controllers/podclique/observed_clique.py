@@ -6,9 +6,9 @@ from functools import cached_property
 from grove.api import PodClique, PodGang
 from grove.api.pod_view import Pod
 from grove.api.podgang import PodGroup
+from grove.plan.clique_pods import PodFindings
 from grove.plan.layout.clique_position import CliquePosition
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.clique_pods import PodFindings
 from grove.runtime.client.objects import uid_of
 from grove.schedulers.backend import Backend
 

@@ -16,7 +16,7 @@ from grove.controllers.shared.finalizers import remove_finalizer
 from grove.controllers.shared.indexes import ReplicaKey, label
 from grove.controllers.shared.informers import Informers
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.unwanted import is_unwanted, is_unwanted_part
+from grove.plan.pruning import is_unwanted, is_unwanted_part
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import key_of
 

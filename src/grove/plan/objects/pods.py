@@ -68,7 +68,7 @@ class PodBuilder:
 
     def _metadata(self, draft: PodDraft, index: int, name: str) -> Json:
         meta = self._clique.metadata
-        own = labels_in_common(self._clique) | {labels.POD_INDEX: str(index)}
+        own = identifying_labels(self._clique) | {labels.POD_INDEX: str(index)}
         annotations = meta.annotations | draft.annotations
         return {
             "name": name,
@@ -80,7 +80,7 @@ class PodBuilder:
         }
 
 
-def labels_in_common(clique: PodClique) -> dict[str, str]:
+def identifying_labels(clique: PodClique) -> dict[str, str]:
     """The labels by which Grove finds the pods of a clique."""
     own = clique.metadata.labels
     return {

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 Json = dict[str, Any]
 RawObject = dict[str, Raw]
-"""An object of which only the top level is decoded."""
+"""A JSON object whose values are not decoded."""
 
 CONTAINERS = ("containers", "initContainers")
 

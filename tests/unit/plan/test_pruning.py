@@ -4,7 +4,7 @@ import pytest
 
 from grove.api import PodClique, PodCliqueScalingGroup
 from grove.api.serialization.model import replace
-from grove.plan.objects.unwanted import is_unwanted, is_unwanted_part
+from grove.plan.pruning import is_unwanted, is_unwanted_part
 from tests.unit.api.sets import clique
 from tests.unit.plan.samples import alone, group, layout, member
 

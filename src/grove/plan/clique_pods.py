@@ -5,7 +5,7 @@ The first rule that applies decides:
     1. delete   pods behind the gate of another backend: their gang was moved to this one before they were released
     2. wait     if the scheduler gave the gang up: the pod that shows it must stay until the gang has a new dialect
     3. delete   pods of an earlier dialect: the scheduler will never place them
-    4. create and delete as `pod_counts.plan_pods` says
+    4. create and delete pods as `clique_scaling.plan_pods` says
 
 After 1 to 3 nothing else is done to the clique's pods until the next reconcile.
 """
@@ -18,7 +18,7 @@ from grove.api import labels
 from grove.api.pod_view import Pod
 from grove.api.podclique import PodClique
 from grove.plan.clique_scaling import plan_pods
-from grove.plan.objects.pods import labels_in_common
+from grove.plan.objects.pods import identifying_labels
 from grove.plan.pod_state import is_present, is_terminating
 
 # A pod that its scheduler would not see as part of the gang stays this long, so that people can look at it.
@@ -34,7 +34,7 @@ class PodFindings:
     outdated: frozenset[str] = frozenset()
     """Pods of an earlier dialect."""
     surplus_from: int | None = None
-    """From this index on, pods are kept apart from the gang; None if none are."""
+    """The lowest index of a surplus pod, if the backend keeps surplus pods apart from the gang."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CliquePodPlan:
     replaced: Sequence[Pod] = ()
     """The dead pods among `delete` that a new pod replaces. Replacements of one clique are spaced out."""
     proceed: bool = True
-    """Whether labels, claims and gates are looked after in the same reconcile."""
+    """Whether the same reconcile also restores labels, keeps claims and opens gates."""
 
 
 def plan_clique_pods(
@@ -102,8 +102,8 @@ def pods_to_adopt(clique: PodClique, own: Sequence[Pod], in_gang: Sequence[Pod])
 
 
 def pods_with_edited_labels(clique: PodClique, pods: Sequence[Pod]) -> list[Pod]:
-    """Pods on which somebody changed a label by which Grove finds them."""
-    own = labels_in_common(clique)
+    """Pods whose identifying labels were edited."""
+    own = identifying_labels(clique)
     return [p for p in pods if not own.items() <= p.metadata.labels.items()]
 
 

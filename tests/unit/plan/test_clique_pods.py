@@ -7,7 +7,7 @@ import pytest
 
 from grove.api import PodClique, labels
 from grove.api.pod_view import Pod, PodOwner, SchedulingGate
-from grove.plan.objects.clique_pods import (
+from grove.plan.clique_pods import (
     UNLINKED_POD_LIFETIME,
     CliquePodPlan,
     PodFindings,
@@ -16,7 +16,7 @@ from grove.plan.objects.clique_pods import (
     pods_with_edited_labels,
     unlinked_pods_to_recreate,
 )
-from grove.plan.objects.pods import labels_in_common
+from grove.plan.objects.pods import identifying_labels
 from tests.unit.plan.observed import NOW, layout, pod, stored
 from tests.unit.plan.samples import alone
 
@@ -115,7 +115,7 @@ def test_a_new_clique_adopts_orphans(clique: PodClique, own: int, candidate: Pod
 
 
 def test_pods_whose_identifying_labels_were_edited_are_found() -> None:
-    own = labels_in_common(CLIQUE)
+    own = identifying_labels(CLIQUE)
     intact, edited = pod(0), pod(1)
     intact.metadata.labels |= own
     edited.metadata.labels |= own | {labels.POD_GANG: "other"}

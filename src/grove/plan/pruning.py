@@ -1,7 +1,7 @@
-"""Which objects of a replica of a set are unwanted: the set no longer describes them, so they are deleted.
+"""Which objects of a replica to prune: the set no longer describes them.
 
-An object belongs to a replica if its labels and its name say so. Labels alone are not enough: somebody may have edited
-them, and Grove is about to restore them.
+An object belongs to a replica if both its labels and its name say so. Labels alone are not enough: a user may have
+edited them, and Grove is about to restore them.
 """
 
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from grove.plan.layout.set_layout import SetLayout
 
 
 def is_unwanted(name: str, wanted: Collection[str], set_name: str, replica: int) -> bool:
-    """Of an object whose labels say that it belongs to this replica. `wanted` are names of the same kind."""
+    """`name` is that of an object with the labels of this replica; `wanted` are the wanted names of the same kind."""
     stem = f"{set_name}-{replica}"
     return name not in wanted and (name == stem or name.startswith(f"{stem}-"))
 
@@ -26,7 +26,7 @@ def is_unwanted_part(
     replica: int,
     copies: dict[str, int | None],
 ) -> bool:
-    """Of a clique or scaling group. A clique of a scaling group is deleted with its group, not here.
+    """As `is_unwanted`, for a clique or scaling group. A clique of a scaling group is deleted with its group, not here.
 
     `copies` has the number of copies of each wanted scaling group, by the name of its object; None for a group that
     does not exist right now. A clique whose group was deleted and orphaned it (`kubectl delete --cascade=orphan`) stays
