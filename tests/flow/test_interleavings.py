@@ -101,7 +101,7 @@ async def laboratory(
             objects,
             monkeypatch,
             at_once=at_once,
-            remembered=lambda: sorted((k, objects.content(g)) for k, g in observer._before.items()),
+            remembered=lambda: sorted((k, objects.content(g)) for k, g in observer._last_ready.items()),
         )
 
         def client(name: str) -> Client:

@@ -27,7 +27,7 @@ FAULTS = st.sampled_from(
         Rates(watch_lag=1.0),
         Rates(watch_replay=0.5, watch_break=0.3),
         Rates(watch_gone=0.5),
-        Rates(lost_answer=0.5),
+        Rates(lost_response=0.5),
         Rates(too_many=0.3, server_error=0.3),
     ]
 )

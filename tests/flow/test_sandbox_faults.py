@@ -59,7 +59,7 @@ async def test_a_conflict_is_for_updates_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "applied"), [(FaultKind.LOST_REQUEST, False), (FaultKind.LOST_ANSWER, True)]
+    ("fault", "applied"), [(FaultKind.LOST_REQUEST, False), (FaultKind.LOST_RESPONSE, True)]
 )
 async def test_without_an_answer_the_write_may_have_been_made_or_not(fault: FaultKind, applied: bool) -> None:
     api = Calls(server())

@@ -1,6 +1,6 @@
 """Injects reproducible faults between a process under test and the API server.
 
-    faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_answer=0.02, watch_break=0.1))
+    faults = Faults(seed=7, rates=Rates(conflict=0.05, lost_response=0.02, watch_break=0.1))
     client = Client(faults.transport(server), chance=faults.chance)
 
 Every decision is one draw from one seeded generator, and the jitter of the runtime's backoffs starts from the same
@@ -31,7 +31,7 @@ class FaultKind(StrEnum):
     TOO_MANY = "too_many"  # 429 with Retry-After
     SERVER_ERROR = "server_error"  # 500
     LOST_REQUEST = "lost_request"  # the request never reaches the server
-    LOST_ANSWER = "lost_answer"  # the server has done it, but the response is lost
+    LOST_RESPONSE = "lost_response"  # the server has done it, but the response is lost
     WATCH_LAG = "watch_lag"  # events arrive late
     WATCH_BREAK = "watch_break"  # the connection ends in the middle of a line
     WATCH_REPLAY = "watch_replay"  # events are delivered twice
@@ -39,7 +39,7 @@ class FaultKind(StrEnum):
     WATCH_REFUSED = "watch_refused"  # 410 in response to the watch request
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rates:
     """The probability of each fault, per request or per chunk of a watch."""
 
@@ -47,7 +47,7 @@ class Rates:
     too_many: float = 0.0
     server_error: float = 0.0
     lost_request: float = 0.0
-    lost_answer: float = 0.0
+    lost_response: float = 0.0
     watch_lag: float = 0.0
     watch_break: float = 0.0
     watch_replay: float = 0.0
@@ -94,7 +94,7 @@ class Faults:
     def for_request(self, request: Request) -> FaultKind | None:
         kinds = [FaultKind.TOO_MANY, FaultKind.SERVER_ERROR, FaultKind.LOST_REQUEST]
         if request.method in WRITES:
-            kinds.append(FaultKind.LOST_ANSWER)
+            kinds.append(FaultKind.LOST_RESPONSE)
         if request.method in ("PUT", "PATCH"):
             kinds.append(FaultKind.CONFLICT)
         return self._choose(request, kinds)
@@ -148,7 +148,7 @@ class FaultyTransport:
     async def send(self, request: Request) -> Response:
         self._check_alive()
         fault = self._faults.for_request(request)
-        if fault == FaultKind.LOST_ANSWER:
+        if fault == FaultKind.LOST_RESPONSE:
             await self._forward(request)
             await asyncio.sleep(HANG_SECONDS)
             raise TransportError("injected fault: the response was lost")

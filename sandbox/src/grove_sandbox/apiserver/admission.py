@@ -24,7 +24,7 @@ MUTATING = GroupResource(GROUP, "mutatingwebhookconfigurations")
 VALIDATING = GroupResource(GROUP, "validatingwebhookconfigurations")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AdmissionAttempt:
     """One write, before it is stored. `obj` is None for DELETE, `old` is None for CREATE."""
 

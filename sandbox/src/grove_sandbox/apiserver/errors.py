@@ -10,7 +10,7 @@ from grove.runtime.client.transport import Response
 JSON_HEADERS: Mapping[str, str] = {"content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FieldViolation:
     """A violated validation rule: field path, cause, and message."""
 
@@ -83,7 +83,7 @@ class StatusError(Exception):
         return Response(self.code, {**JSON_HEADERS, **self.headers}, orjson.dumps(self.status()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GroupResource:
     """A resource as messages name it: `pods`, `podgangs.scheduler.grove.io`."""
 

@@ -35,7 +35,7 @@ NOT_FOUND = Response(404, {"content-type": "text/plain; charset=utf-8"}, b"404 p
 DEFAULT_DIALECT: Dialect = "1.37"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Write:
     """A stored change of one object, as observers get it."""
 
@@ -81,7 +81,7 @@ class ApiServer:
 
     async def send(self, request: Request) -> Response:
         try:
-            return await self._answer(request)
+            return await self._handle(request)
         except StatusError as error:
             return error.respond()
 
@@ -112,7 +112,7 @@ class ApiServer:
             table.compacted = self.state.store.version
             table.compact()
 
-    async def _answer(self, request: Request) -> Response:
+    async def _handle(self, request: Request) -> Response:
         call = self._parse(request)
         if call is None:
             found = discovery.answer(self.state, request)
@@ -126,33 +126,33 @@ class ApiServer:
         if call.subresource == "status" and not call.type.status:
             return NOT_FOUND
         if method == "GET":
-            answer = negotiate(call)
+            encoder = negotiate(call)
             if call.name:
-                return respond(call, answer.one(reads.get(call)))
-            return respond(call, reads.list_objects(call, answer))
+                return respond(call, encoder.one(reads.get(call)))
+            return respond(call, reads.list_objects(call, encoder))
         if method == "POST" and not call.name:
-            answer = negotiate(call)
+            encoder = negotiate(call)
             stored, status = await create(call)
         elif method == "PUT" and call.name:
-            answer = negotiate(call)
+            encoder = negotiate(call)
             stored, status = await update(call)
         elif method == "PATCH" and call.name:
-            answer = negotiate(call)
+            encoder = negotiate(call)
             stored, status = await patch(call)
         elif method == "DELETE" and not call.subresource:
             return await self._delete(call)
         else:
             raise method_not_allowed()
-        return respond(call, answer.one(stored), status)
+        return respond(call, encoder.one(stored), status)
 
     async def _delete(self, call: ApiCall) -> Response:
-        answer = negotiate(call)
+        encoder = negotiate(call)
         if call.name:
             left, status = await delete(call)
-            return respond(call, answer.one(left) if isinstance(left, Stored) else left, status)
+            return respond(call, encoder.one(left) if isinstance(left, Stored) else left, status)
         version = self.state.store.version
-        gone = await delete_collection(call)
-        return respond(call, answer.many(gone, {"resourceVersion": str(version)}))
+        deleted = await delete_collection(call)
+        return respond(call, encoder.many(deleted, {"resourceVersion": str(version)}))
 
     def _parse(self, request: Request) -> ApiCall | None:
         target = paths.parse(request.path)

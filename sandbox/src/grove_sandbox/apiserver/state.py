@@ -51,7 +51,7 @@ class ServerState:
         return self.table(resource_type).get((namespace, name)) if resource_type else None
 
 
-@dataclass(slots=True)
+@dataclass
 class ApiCall:
     """One parsed request, and the warnings that its response will carry."""
 

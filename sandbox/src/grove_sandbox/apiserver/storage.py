@@ -13,6 +13,7 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import orjson
@@ -27,22 +28,18 @@ HISTORY = 5_000  # changes per resource that are kept at least, and twice as man
 
 
 class Stored:
-    """One version of one object. `tail` is its JSON without the opening brace."""
-
-    __slots__ = ("_tail", "key", "labels", "obj", "version")
+    """One version of one object."""
 
     def __init__(self, key: Key, obj: Object, version: int) -> None:
         self.key = key
         self.obj = obj
         self.version = version
         self.labels: dict[str, str] = obj["metadata"].get("labels") or {}
-        self._tail: bytes | None = None
 
-    @property
+    @cached_property
     def tail(self) -> bytes:
-        if self._tail is None:
-            self._tail = orjson.dumps(self.obj)[1:]
-        return self._tail
+        """The JSON of the object without its opening brace, encoded once for all readers."""
+        return orjson.dumps(self.obj)[1:]
 
     @property
     def uid(self) -> str:
@@ -50,7 +47,7 @@ class Stored:
         return uid
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredChange:
     type: ChangeType
     version: int
@@ -131,12 +128,12 @@ class Table:
 
     def compact(self, keep: int = 0) -> None:
         """Drops all but the last `keep` changes. A watch that needs the others gets 410."""
-        gone = len(self.changes) - keep
-        if gone <= 0:
+        dropped = len(self.changes) - keep
+        if dropped <= 0:
             return
-        self.compacted = self.changes[gone - 1].version
-        del self.changes[:gone]
-        self.first += gone
+        self.compacted = self.changes[dropped - 1].version
+        del self.changes[:dropped]
+        self.first += dropped
         for watch in self._watches:
             watch.set()
 

@@ -1,7 +1,7 @@
 """An operator on the embedded cluster, for tests in virtual time.
 
 `running()` gives a cluster with Grove's CRDs and an operator. `NoGateOpensEarly` checks every write; its assertions are
-raised when the cluster is closed, whoever made the write.
+raised when the cluster is closed, whichever client made the write.
 """
 
 import asyncio
@@ -171,7 +171,7 @@ async def operator(
     configuration = configuration or OperatorConfiguration()
     transport = through(grove.cluster.server) if through else None
     client = grove.cluster.client("grove-operator", transport)
-    made = Operator(
+    process = Operator(
         client,
         configuration,
         Registry(configuration.scheduler, factories or {"default": Kubernetes}),
@@ -180,8 +180,8 @@ async def operator(
         chance=random.Random(seed),
         batch_window=batch_window,
     )
-    async with made.running():
-        yield made
+    async with process.running():
+        yield process
 
 
 @asynccontextmanager
@@ -200,8 +200,8 @@ async def backend_alone(
     assert backend is not None, f"{name} is not enabled"
     transport = through(grove.cluster.server) if through else None
     client = grove.cluster.client(f"grove-backend-{name}", transport)
-    made = BackendProcess(
+    process = BackendProcess(
         client, configuration, registry, backend, now=grove.cluster.now, batch_window=batch_window
     )
-    async with made.running():
-        yield made
+    async with process.running():
+        yield process

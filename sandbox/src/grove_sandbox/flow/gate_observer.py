@@ -25,12 +25,12 @@ class NoGateOpensEarly:
         self.opened = 0
         self._watched = {*gates} or {v for k, v in vars(labels.Gate).items() if not k.startswith("_")}
         self._gangs: dict[tuple[str, str], Json] = {}
-        self._before: dict[tuple[str, str], Json] = {}
+        self._last_ready: dict[tuple[str, str], Json] = {}
         self._pods: dict[tuple[str, str], Json] = {}
 
     def __call__(self, write: Write) -> None:
-        kept = {"podgangs": self._gangs, "pods": self._pods}.get(write.resource.plural)
-        if kept is None:
+        objects = {"podgangs": self._gangs, "pods": self._pods}.get(write.resource.plural)
+        if objects is None:
             return
         if write.resource.plural == "pods" and write.type != "DELETED" and write.before is not None:
             closed, still = _gates(write.before), _gates(write.now)
@@ -42,14 +42,14 @@ class NoGateOpensEarly:
             assert not ours or any(g in self._watched for g in _gates(write.now)), (
                 f"{write.key} was created without a gate"
             )
-        if kept is self._gangs and _spec_changed(write):
+        if objects is self._gangs and _spec_changed(write):
             before = write.before or write.now
-            if _is_ready(before) or write.key not in self._before:
-                self._before[write.key] = before
+            if _is_ready(before) or write.key not in self._last_ready:
+                self._last_ready[write.key] = before
         if write.type == "DELETED":
-            kept.pop(write.key, None)
+            objects.pop(write.key, None)
         else:
-            kept[write.key] = write.now
+            objects[write.key] = write.now
 
     def _check(self, key: tuple[str, str], pod: Json) -> None:
         """Raises unless the rules hold for the present gang, or for the gang before its last change or deletion.
@@ -58,22 +58,22 @@ class NoGateOpensEarly:
         before its write arrives. The operator cannot know, and was right about the gang that it read. This excuses
         nothing that only the change introduced, such as a pod that the gang did not reference before.
         """
-        tags = pod["metadata"]["labels"]
-        gangs = self._versions_of((key[0], tags[labels.POD_GANG]))
+        pod_labels = pod["metadata"]["labels"]
+        gangs = self._versions_of((key[0], pod_labels[labels.POD_GANG]))
         assert gangs, f"{key} lost its gate without a gang"
-        violations = [self._violation(key, gang, tags.get(labels.BASE_POD_GANG)) for gang in gangs]
+        violations = [self._violation(key, gang, pod_labels.get(labels.BASE_POD_GANG)) for gang in gangs]
         assert not all(violations), violations[0]
 
     def _versions_of(self, key: tuple[str, str]) -> list[Json]:
         """The present gang, and the last one that was ready before a change or deletion."""
-        return [g[key] for g in (self._gangs, self._before) if key in g]
+        return [g[key] for g in (self._gangs, self._last_ready) if key in g]
 
     def _violation(self, key: tuple[str, str], gang: Json, base: str | None) -> str:
         """The rule that the gang violates. Empty if it violates none."""
-        said = _conditions(gang)
-        if said.get("Initialized", {}).get("status") != "True":
+        conditions = _conditions(gang)
+        if conditions.get("Initialized", {}).get("status") != "True":
             return f"{key} lost its gate before its gang was initialized"
-        synced = said.get("BackendSynced", {})
+        synced = conditions.get("BackendSynced", {})
         if synced.get("status") != "True":
             return f"{key} lost its gate before the backend was in sync"
         if synced.get("observedGeneration") != gang["metadata"]["generation"]:
@@ -107,10 +107,10 @@ def _spec_changed(write: Write) -> bool:
 
 def _is_ready(gang: Json) -> bool:
     """Whether the conditions of the gang allow its gates to open."""
-    said = _conditions(gang)
-    synced = said.get("BackendSynced", {})
+    conditions = _conditions(gang)
+    synced = conditions.get("BackendSynced", {})
     return (
-        said.get("Initialized", {}).get("status") == "True"
+        conditions.get("Initialized", {}).get("status") == "True"
         and synced.get("status") == "True"
         and synced.get("observedGeneration") == gang["metadata"]["generation"]
     )

@@ -1,4 +1,4 @@
-"""Does to nodes and their pods what a cluster without machines would leave undone.
+"""The life cycle of nodes that have no machine: ready, lost, recovered, removed.
 
 It stands in for three components of a real cluster:
 

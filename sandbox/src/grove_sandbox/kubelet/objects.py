@@ -8,11 +8,11 @@ from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata
 Json = dict[str, Any]
 
 
-class KubeletPodMeta(PartialMetadata, rename="camel", omit_defaults=True, kw_only=True, gc=False):
+class KubeletPodMeta(PartialMetadata, rename="camel", omit_defaults=True, kw_only=True):
     deletion_grace_period_seconds: int | None = None
 
 
-class KubeletContainer(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class KubeletContainer(msgspec.Struct, rename="camel", frozen=True):
     name: str
     image: str = ""
     restart_policy: str = ""
@@ -22,7 +22,7 @@ class KubeletContainer(msgspec.Struct, rename="camel", frozen=True, gc=False):
         return self.restart_policy == "Always"
 
 
-class KubeletPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class KubeletPodSpec(msgspec.Struct, rename="camel", frozen=True):
     containers: list[KubeletContainer] = []
     init_containers: list[KubeletContainer] = []
     node_name: str = ""
@@ -30,7 +30,7 @@ class KubeletPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
     tolerations: list[Json] = []
 
 
-class KubeletPod(msgspec.Struct, frozen=True, gc=False):
+class KubeletPod(msgspec.Struct, frozen=True):
     metadata: KubeletPodMeta
     spec: KubeletPodSpec
     status: Json = {}
@@ -44,11 +44,11 @@ class KubeletPod(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.uid or ""
 
 
-class KubeletNodeSpec(msgspec.Struct, frozen=True, gc=False):
+class KubeletNodeSpec(msgspec.Struct, frozen=True):
     taints: list[Json] = []
 
 
-class KubeletNode(msgspec.Struct, frozen=True, gc=False):
+class KubeletNode(msgspec.Struct, frozen=True):
     metadata: PartialMetadata
     spec: KubeletNodeSpec = KubeletNodeSpec()
     status: Json = {}

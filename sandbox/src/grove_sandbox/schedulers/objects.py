@@ -11,16 +11,16 @@ from grove.runtime.client.objects import APIResource, ObjectKey, PartialMetadata
 Json = dict[str, Any]
 
 
-class Requirements(msgspec.Struct, frozen=True, gc=False):
+class Requirements(msgspec.Struct, frozen=True):
     requests: dict[str, str | int | float] = {}
 
 
-class SchedulerContainer(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class SchedulerContainer(msgspec.Struct, rename="camel", frozen=True):
     resources: Requirements = Requirements()
     restart_policy: str = ""
 
 
-class SchedulerPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class SchedulerPodSpec(msgspec.Struct, rename="camel", frozen=True):
     containers: list[SchedulerContainer] = []
     init_containers: list[SchedulerContainer] = []
     overhead: dict[str, str | int | float] = {}
@@ -35,13 +35,13 @@ class SchedulerPodSpec(msgspec.Struct, rename="camel", frozen=True, gc=False):
     workload_ref: Json = {}
 
 
-class SchedulerPodStatus(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class SchedulerPodStatus(msgspec.Struct, rename="camel", frozen=True):
     phase: str = "Pending"
     nominated_node_name: str = ""
     conditions: list[Json] = []
 
 
-class SchedulerPod(msgspec.Struct, frozen=True, gc=False):
+class SchedulerPod(msgspec.Struct, frozen=True):
     metadata: PartialMetadata
     spec: SchedulerPodSpec
     status: SchedulerPodStatus = SchedulerPodStatus()
@@ -67,16 +67,16 @@ class SchedulerPod(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.deletion_timestamp is not None
 
 
-class SchedulerNodeSpec(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNodeSpec(msgspec.Struct, frozen=True):
     unschedulable: bool = False
     taints: list[Json] = []
 
 
-class SchedulerNodeStatus(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNodeStatus(msgspec.Struct, frozen=True):
     allocatable: dict[str, str | int | float] = {}
 
 
-class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
+class SchedulerNode(msgspec.Struct, frozen=True):
     metadata: PartialMetadata
     spec: SchedulerNodeSpec = SchedulerNodeSpec()
     status: SchedulerNodeStatus = SchedulerNodeStatus()
@@ -86,7 +86,7 @@ class SchedulerNode(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.name or ""
 
 
-class PolicyObject(msgspec.Struct, frozen=True, gc=False):
+class PolicyObject(msgspec.Struct, frozen=True):
     """An object of one of the scheduler's own kinds: PodGroup, Queue, Topology, ..."""
 
     metadata: PartialMetadata
@@ -102,7 +102,7 @@ class PolicyObject(msgspec.Struct, frozen=True, gc=False):
         return self.metadata.name or ""
 
 
-class PriorityClass(msgspec.Struct, rename="camel", frozen=True, gc=False):
+class PriorityClass(msgspec.Struct, rename="camel", frozen=True):
     metadata: PartialMetadata
     value: int = 0
     global_default: bool = False

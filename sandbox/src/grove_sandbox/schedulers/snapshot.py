@@ -157,10 +157,10 @@ class Snapshot:
 
     def _is_first_match(self, term: Json, pod: SchedulerPod) -> bool:
         """Whether the pod matches its own affinity term and no other pod does: then it may go anywhere."""
-        nobody = not any(
+        no_other = not any(
             _selects(term, pod, other) for place in self.places.values() for other in place.pods.values()
         )
-        return nobody and _selects(term, pod, pod)
+        return no_other and _selects(term, pod, pod)
 
 
 def label_domains(

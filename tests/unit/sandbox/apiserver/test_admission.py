@@ -60,8 +60,8 @@ def patch(*steps: dict[str, Any]) -> dict[str, Any]:
 async def test_a_mutating_webhook_changes_what_is_stored(api: Calls, hooks: Hooks) -> None:
     await api.create(MUTATING, configuration())
     hooks.response = patch({"op": "add", "path": "/data/added", "value": "yes"})
-    made = await api.create(CONFIG_MAPS, config_map("a", k="v"))
-    assert made["data"] == {"k": "v", "added": "yes"}
+    created = await api.create(CONFIG_MAPS, config_map("a", k="v"))
+    assert created["data"] == {"k": "v", "added": "yes"}
     (request,) = hooks.requests
     assert (request["operation"], request["object"]["kind"]) == ("CREATE", "ConfigMap")
 

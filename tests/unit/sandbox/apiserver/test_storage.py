@@ -48,12 +48,12 @@ async def test_a_compacted_server_refuses_old_versions_in_the_stream(api: Calls)
 
 
 async def test_the_same_seed_gives_the_same_names_and_uids() -> None:
-    made = []
+    names_and_uids = []
     for _ in range(2):
         api = Calls(ApiServer(seed=5))
         obj = await api.create(CONFIG_MAPS, {"metadata": {"generateName": "a-"}})
-        made.append((obj["metadata"]["name"], obj["metadata"]["uid"]))
-    assert made[0] == made[1]
+        names_and_uids.append((obj["metadata"]["name"], obj["metadata"]["uid"]))
+    assert names_and_uids[0] == names_and_uids[1]
 
 
 async def test_an_object_is_encoded_once_for_all_readers(api: Calls) -> None:
@@ -77,7 +77,7 @@ async def test_no_bookmark_overtakes_a_change_of_the_same_moment(api: Calls, mom
         await asyncio.sleep(moment)
         await api.create(CONFIG_MAPS, config_map("a"))
 
-    position, told = "0", []
+    position, events = "0", []
     writing = asyncio.create_task(write())
     for _ in range(2):  # the second resumes after the first
         stream = await api.watch(
@@ -88,6 +88,6 @@ async def test_no_bookmark_overtakes_a_change_of_the_same_moment(api: Calls, mom
                 version = line["object"]["metadata"]["resourceVersion"]
                 assert int(version) >= int(position)
                 position = version
-                told += [line["type"]] if line["type"] != "BOOKMARK" else []
+                events += [line["type"]] if line["type"] != "BOOKMARK" else []
     await writing
-    assert told == ["ADDED"]
+    assert events == ["ADDED"]

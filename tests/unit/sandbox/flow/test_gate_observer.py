@@ -52,7 +52,7 @@ def test_a_gate_that_opens_in_time_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "released", "says"),
+    ("found", "released", "message"),
     [
         (None, pod(), "without a gang"),
         (gang(initialized="False"), pod(), "before its gang was initialized"),
@@ -63,8 +63,8 @@ def test_a_gate_that_opens_in_time_is_counted() -> None:
         (gang(), pod(base="b"), "before the base gang was scheduled"),
     ],
 )
-def test_a_gate_that_opens_early_is_an_error(found: Json | None, released: Json, says: str) -> None:
-    with pytest.raises(AssertionError, match=says):
+def test_a_gate_that_opens_early_is_an_error(found: Json | None, released: Json, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         opened(found, released)
 
 
@@ -87,11 +87,11 @@ def test_a_gang_that_was_just_recreated_is_no_fault_of_the_operator() -> None:
     observer(write("ADDED", PODS, pod(GATE)))
     observer(write("ADDED", GANGS, gang()))
     observer(write("DELETED", GANGS, gang()))
-    anew = gang(initialized="False", observed=1)
-    observer(write("ADDED", GANGS, anew))
+    recreated = gang(initialized="False", observed=1)
+    observer(write("ADDED", GANGS, recreated))
     filled = gang(initialized="False", observed=1)
     filled["metadata"]["generation"] = 3
-    observer(write("MODIFIED", GANGS, filled, anew))
+    observer(write("MODIFIED", GANGS, filled, recreated))
     observer(write("MODIFIED", PODS, pod(), pod(GATE)))
     assert observer.opened == 1
 

@@ -81,27 +81,27 @@ class Typed:
                 return merged + [item for key, item in wanted.items() if key not in present]
         return config
 
-    def _remove(self, schema: Any, value: Any, path: Path, gone: Fields) -> Any:
+    def _remove(self, schema: Any, value: Any, path: Path, removed: Fields) -> Any:
         schema = self._target(schema)
         if isinstance(value, dict) and not _is_atomic_map(schema):
             result = {}
             for key, child in value.items():
                 below = (*path, f"f:{key}")
-                if below in gone:
+                if below in removed:
                     continue
-                kept = self._remove(self._child(schema, key), child, below, gone)
+                kept = self._remove(self._child(schema, key), child, below, removed)
                 if kept not in ({}, []) or child in ({}, []):
                     result[key] = kept
             return result
         if isinstance(value, list) and _list_type(schema) == "map":
             items = schema.get("items") or {}
             return [
-                self._remove(items, item, (*path, self._key(schema, item)), gone)
+                self._remove(items, item, (*path, self._key(schema, item)), removed)
                 for item in value
-                if (*path, self._key(schema, item)) not in gone
+                if (*path, self._key(schema, item)) not in removed
             ]
         if isinstance(value, list) and _list_type(schema) == "set":
-            return [item for item in value if (*path, "v:" + orjson.dumps(item).decode()) not in gone]
+            return [item for item in value if (*path, "v:" + orjson.dumps(item).decode()) not in removed]
         return value
 
     def _key(self, schema: Any, item: Any) -> str:

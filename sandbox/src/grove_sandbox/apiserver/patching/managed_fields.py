@@ -16,7 +16,7 @@ from grove_sandbox.apiserver.storage import Object
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Owner:
     manager: str
     operation: str  # Apply or Update
@@ -85,11 +85,11 @@ def track_update(new: Object, old: Object, typed: Typed, author: Owner) -> None:
         return
     before, now = typed.fields(old), typed.fields(new)
     changed = frozenset(path for path, value in now.items() if path not in before or before[path] != value)
-    gone = frozenset(before.keys() - now.keys())
-    if not changed and not gone:
+    removed = frozenset(before.keys() - now.keys())
+    if not changed and not removed:
         return
     kept = [
-        replace(owner, fields=owner.fields - changed - gone) for owner in owners if owner.key != author.key
+        replace(owner, fields=owner.fields - changed - removed) for owner in owners if owner.key != author.key
     ]
     mine = next((owner.fields for owner in owners if owner.key == author.key), frozenset())
-    new["metadata"]["managedFields"] = write([*kept, replace(author, fields=(mine - gone) | changed)])
+    new["metadata"]["managedFields"] = write([*kept, replace(author, fields=(mine - removed) | changed)])

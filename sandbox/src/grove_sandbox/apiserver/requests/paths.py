@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResourcePath:
     """`name` is empty for a collection, `namespace` for all namespaces and for cluster scope."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScalePaths:
     """Where the scale subresource reads and writes, as paths such as `.spec.replicas`."""
 
@@ -23,7 +23,7 @@ class ScalePaths:
     selector: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Conversion:
     """Converts between a served version and the stored one, if more than `apiVersion` differs."""
 

@@ -15,7 +15,7 @@ from grove_sandbox.apiserver.storage import Object, Stored
 Form = Literal["object", "table", "partial"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResponseEncoder:
     """Encodes objects for one request. Full objects reuse the bytes of the store."""
 

@@ -10,7 +10,7 @@ from grove_sandbox.timestamps import age
 Cell = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableColumn:
     name: str
     value: Callable[[dict[str, Any], datetime], Any]
@@ -42,8 +42,8 @@ def _age(obj: dict[str, Any], now: datetime) -> Any:
 
 
 NAME = TableColumn("Name", _name, format="name", description="Name must be unique within a namespace.")
-AGE = TableColumn("Age", _age, description="How long ago the object was made.")
-CREATED_AT = TableColumn("Created At", _created, type="date", description="When the object was made.")
+AGE = TableColumn("Age", _age, description="Time since the object was created.")
+CREATED_AT = TableColumn("Created At", _created, type="date", description="When the object was created.")
 
 
 def table(

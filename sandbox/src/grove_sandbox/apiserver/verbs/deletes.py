@@ -25,7 +25,7 @@ from grove_sandbox.apiserver.verbs.selectors import matcher
 POLICIES = ("Foreground", "Background", "Orphan")
 
 
-@dataclass(slots=True)
+@dataclass
 class DeletionOptions:
     grace: int | None = None
     policy: str | None = None
@@ -34,7 +34,7 @@ class DeletionOptions:
     version: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Deleted:
     """An object that was removed, in its last version."""
 

@@ -36,7 +36,7 @@ def get(call: ApiCall) -> Stored:
     return stored
 
 
-def list_objects(call: ApiCall, answer: ResponseEncoder) -> bytes:
+def list_objects(call: ApiCall, encoder: ResponseEncoder) -> bytes:
     query, table, store = call.query, call.table, call.state.store
     matches = matcher(call.type, query)
     version, after = _version_and_start(call)
@@ -63,7 +63,7 @@ def list_objects(call: ApiCall, answer: ResponseEncoder) -> bytes:
         metadata["continue"] = _token(version, page[-1].key)
         if matches is None:
             metadata["remainingItemCount"] = remaining
-    return answer.many(page, metadata)
+    return encoder.many(page, metadata)
 
 
 def _version_and_start(call: ApiCall) -> tuple[int, Key | None]:

@@ -29,10 +29,10 @@ DEFAULT_TIMEOUT_SECONDS = 2700.0  # a real server draws 30 to 60 minutes
 class WatchStream:
     """Implements `grove.runtime.client.transport.Stream`."""
 
-    def __init__(self, call: ApiCall, answer: ResponseEncoder) -> None:
+    def __init__(self, call: ApiCall, encoder: ResponseEncoder) -> None:
         self.status = 200
         self.headers: Mapping[str, str] = JSON_HEADERS
-        self._call, self._answer = call, answer
+        self._call, self._encoder = call, encoder
         self._matches = matcher(call.type, call.query)
         self._table = call.table
         self._wake = asyncio.Event()
@@ -76,7 +76,7 @@ class WatchStream:
                     pass
                 lines = self._next_lines()  # a bookmark must not overtake changes
                 if self._bookmarks and not self._closed:
-                    lines += self._answer.bookmark(self._call.state.store.version, {})
+                    lines += self._encoder.bookmark(self._call.state.store.version, {})
                 if lines:
                     yield lines
                 if until == deadline:  # do not ask the clock: a timer may fire early by a rounding error
@@ -97,7 +97,7 @@ class WatchStream:
         ]
         self._snapshot = []
         if self._initial == "bookmarked":
-            lines.append(self._answer.bookmark(self._snapshot_version, INITIAL_EVENTS_END))
+            lines.append(self._encoder.bookmark(self._snapshot_version, INITIAL_EVENTS_END))
         return b"".join(lines)
 
     def _next_lines(self) -> bytes:
@@ -121,7 +121,7 @@ class WatchStream:
 
     def _line(self, kind: str, stored: Stored) -> bytes:
         headers, self._headers_due = self._headers_due, False
-        return self._answer.event(kind, stored, headers=headers)
+        return self._encoder.event(kind, stored, headers=headers)
 
 
 def _event_for(change: StoredChange, matches: Matcher) -> tuple[str, Stored] | None:

@@ -6,7 +6,7 @@
 `lifecycle`       gangs are created, scaled, moved to another backend, and deleted
 `repair`          edited, deleted and stray objects, lost pods, faulty connections
 `steady_state`    a changed queue is written; without a change nothing is written
-`isolation`       a scheduler whose CRDs are missing harms nobody else
+`isolation`       a scheduler whose CRDs are missing affects no other gang
 `scheduling`      gangs are bound whole, or not at all
 `queries`         manifests to apply and questions to ask about the cluster
 ================  ==========================================================================

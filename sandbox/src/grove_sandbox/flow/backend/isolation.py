@@ -1,4 +1,4 @@
-"""A scheduler whose CRDs are missing is reported, and harms no other gang."""
+"""A scheduler whose CRDs are missing is reported, and affects no other gang."""
 
 import pytest
 
@@ -15,9 +15,9 @@ class IsolationTests(BackendSetup):
             await grove.apply(self.set_of(clique("worker", 2)))
             await grove.apply(self.set_of(clique("worker", 2), name="other", backend="bystander"))
             await grove.settle()
-            said = await condition(grove, "demo-0", "BackendSynced")
-            assert (said["status"], said["reason"]) == ("False", "SchedulerNotInstalled")
-            assert any(k.kind in said["message"] for k in self.backend().kinds)
+            synced = await condition(grove, "demo-0", "BackendSynced")
+            assert (synced["status"], synced["reason"]) == ("False", "SchedulerNotInstalled")
+            assert any(k.kind in synced["message"] for k in self.backend().kinds)
             assert (await condition(grove, "other-0", "BackendSynced"))["status"] == "True"
             assert await gated(grove) == {"demo-0": 2}
             for definition in self.definitions:

@@ -21,8 +21,8 @@ class LifecycleTests(BackendSetup):
         async with self.operating() as grove:
             await grove.apply(self.set_of(clique("router", 1), clique("worker", 3)))
             await grove.settle()
-            said = await condition(grove, "demo-0", "BackendSynced")
-            assert said["status"] == "True", said["message"]
+            synced = await condition(grove, "demo-0", "BackendSynced")
+            assert synced["status"] == "True", synced["message"]
             gang = (await grove.list("podgangs"))["demo-0"]
             for obj in (await self.objects(grove)).values():
                 (owner,) = obj["metadata"]["ownerReferences"]
@@ -48,11 +48,11 @@ class LifecycleTests(BackendSetup):
             await grove.settle()
             before = await self.objects(grove)
             pods = {p["metadata"]["uid"] for p in (await grove.list("pods")).values()}
-            said: list[str] = []
-            grove.cluster.on_write(lambda w: said.append(str(w.now.get("status"))))
+            statuses: list[str] = []
+            grove.cluster.on_write(lambda w: statuses.append(str(w.now.get("status"))))
             await grove.call("DELETE", f"{GANGS}/demo-0")
             await grove.settle()
-            assert not [text for text in said if "defect" in text]
+            assert not [text for text in statuses if "defect" in text]
             gang = (await grove.list("podgangs"))["demo-0"]
             assert (await condition(grove, "demo-0", "BackendSynced"))["status"] == "True"
             after = await self.objects(grove)

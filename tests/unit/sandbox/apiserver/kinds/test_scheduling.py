@@ -107,8 +107,8 @@ async def test_a_gang_takes_its_priority_from_its_class() -> None:
     calls = api("1.37")
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
     await calls.create(classes, {"metadata": {"name": "high"}, "value": 100})
-    made = await calls.create(f"{BETA}/podgroups", group("g", priorityClassName="high"))
-    assert made["spec"]["priority"] == 100
+    created = await calls.create(f"{BETA}/podgroups", group("g", priorityClassName="high"))
+    assert created["spec"]["priority"] == 100
     status, answer = await calls.call("POST", f"{BETA}/podgroups", group("h", priorityClassName="none"))
     assert (status, answer["reason"]) == (403, "Forbidden")
 
@@ -136,5 +136,5 @@ async def test_in_1_36_a_podgroup_needs_the_template_it_names() -> None:
     await calls.create(
         f"{path}/workloads", {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [template]}}
     )
-    made = await calls.create(f"{path}/podgroups", group("g", **ref))
-    assert made["spec"]["disruptionMode"] == "Pod"
+    created = await calls.create(f"{path}/podgroups", group("g", **ref))
+    assert created["spec"]["disruptionMode"] == "Pod"
