@@ -98,7 +98,7 @@ def parse_quantity(text: str) -> tuple[Fraction, QuantityFormat]:
 
 
 def _rounded(amount: Fraction) -> Fraction:
-    """Away from zero, so that whoever asks for a resource gets some of it."""
+    """Away from zero, so that a request for a resource never becomes zero."""
     nano = amount / _NANO
     return (ceil(nano) if nano > 0 else floor(nano)) * _NANO
 

@@ -9,7 +9,7 @@ CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 
 
 def clique(name: str = "worker", **changes: Any) -> dict[str, Any]:
-    """A clique as JSON; keys of its spec and of the clique itself are told apart by where they belong."""
+    """A clique as JSON. Each keyword goes to the clique or to its spec, wherever that field belongs."""
     outer = {
         k: changes.pop(k)
         for k in ("labels", "annotations", "topologyConstraint", "resourceSharing")

@@ -40,7 +40,7 @@ authorizer:
 """
 
 
-def test_the_references_file_is_read_as_it_is() -> None:
+def test_the_references_configuration_file_is_accepted_unchanged() -> None:
     found = OperatorConfiguration.from_yaml(REFERENCE)
     assert check_configuration(found) == []
     assert found.server.metrics.port == 9445

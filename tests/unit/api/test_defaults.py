@@ -1,4 +1,4 @@
-"""What a set means where it is silent."""
+"""Defaults of a PodCliqueSet."""
 
 import json
 
@@ -28,7 +28,7 @@ def test_defaults_are_those_of_the_reference() -> None:
     assert (group["minAvailable"], group["scaleConfig"]["minReplicas"]) == (1, 3)
 
 
-def test_what_was_written_is_kept() -> None:
+def test_defaults_do_not_override_values() -> None:
     given = pcs(
         clique(
             minAvailable=1,

@@ -30,7 +30,7 @@ from grove.api import labels, names
         (names.kai_pod_group("llm-1", "u"), "pg-llm-1-u"),
     ],
 )
-def test_a_name_is_what_the_reference_makes(name: str, expected: str) -> None:
+def test_names_are_those_of_the_reference(name: str, expected: str) -> None:
     assert name == expected
 
 

@@ -1,4 +1,4 @@
-"""The partial view of a pod has what the operator looks at."""
+"""The view of a pod has the fields that the operator reads."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ RUNNING = b"""{"apiVersion": "v1", "kind": "Pod",
     "lastState": {"terminated": {"exitCode": 137}}}]}}"""
 
 
-def test_a_pod_is_seen_in_part() -> None:
+def test_a_pod_view_has_only_the_fields_that_grove_reads() -> None:
     pod = msgspec.json.decode(RUNNING, type=Pod)
     meta = pod.metadata
     assert (meta.name, meta.namespace, meta.uid, meta.resource_version) == ("p", "n", "u", "7")

@@ -1,4 +1,4 @@
-"""Quantities, durations and times mean what Kubernetes means by them, and are written as they were read."""
+"""Durations and times mean what they mean in Kubernetes, and are written back as they were read."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -42,7 +42,7 @@ instants = st.datetimes(timezones=st.just(UTC))
     st.integers() | st.text(),
     instants,
 )
-def test_what_was_read_is_written_back_to_the_letter(
+def test_scalars_are_written_back_unchanged(
     duration: str, quantity: str | float, port: int | str, when: datetime
 ) -> None:
     given_json = msgspec.json.encode(
@@ -73,14 +73,14 @@ def test_what_was_read_is_written_back_to_the_letter(
         (".5s", 5 * 10**8),
     ],
 )
-def test_a_duration_is_the_time_that_go_takes_it_for(text: str, nanoseconds: int) -> None:
+def test_a_duration_means_what_it_means_in_go(text: str, nanoseconds: int) -> None:
     assert Duration(text).nanoseconds == nanoseconds
 
 
 @pytest.mark.parametrize(
     "text", ["", "4", "4d", "h", "1h 2m", "1,5s", "s1", "300000h1h9999999h", "4h\n", "٣s"]
 )
-def test_what_go_does_not_take_for_a_duration_is_refused(text: str) -> None:
+def test_a_text_that_go_refuses_as_a_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="duration"):
         Duration(text)
 
@@ -117,7 +117,7 @@ def test_times_are_written_in_utc() -> None:
 @pytest.mark.parametrize(
     "text", ["", "2026-01-31", "2026-01-31 12:00:00Z", "2026-01-31T12:00:00", "2026-13-31T12:00:00Z"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         Time(text)
 

@@ -1,4 +1,4 @@
-"""The command as a person or a script meets it: real processes, their output and exit codes."""
+"""`grove` as a process: output and exit codes."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def test_help_and_version() -> None:
     assert grove().returncode == 2
 
 
-def test_it_answers_to_kubectl_by_its_name_there() -> None:
+def test_as_a_kubectl_plugin_it_prints_kubectl_grove_as_its_name() -> None:
     plugin = GROVE.with_name("kubectl-grove")
     assert (
         "Usage: kubectl grove"
@@ -83,7 +83,7 @@ def test_crds_are_five_and_can_be_named() -> None:
         (("frobnicate",), "No such command"),
     ],
 )
-def test_what_cannot_be_done_is_said_without_a_traceback(args: tuple[str, ...], says: str) -> None:
+def test_usage_errors_have_a_message_and_no_traceback(args: tuple[str, ...], says: str) -> None:
     found = grove(*args)
     assert (found.returncode, says in found.stderr, "Traceback" in found.stderr) == (2, True, False)
 
@@ -133,7 +133,7 @@ def test_the_operators_configuration_decides_what_is_enabled(tmp_path: Path) -> 
     assert (found.returncode, "schedulr: there is no field" in found.stderr) == (2, True)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_is_no_error() -> None:
     found = subprocess.run(f"{GROVE} crds | head -1", shell=True, capture_output=True, text=True, check=True)
     assert (found.stdout, found.stderr) == ("apiVersion: apiextensions.k8s.io/v1\n", "")
 

@@ -1,4 +1,4 @@
-"""`grove explain` as a person or a script meets it: the picture, the formats, the exit codes."""
+"""`grove explain`: terminal output, formats, exit codes."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ UNSCHEDULABLE = Finding(
 )
 
 
-def test_the_picture_says_what_why_who_and_how_many() -> None:
+def test_an_answer_shows_cause_step_actor_remedy_and_counts() -> None:
     text = drawn(answer(UNSCHEDULABLE, cliques=(row("train-0-worker", RunReason.UNSCHEDULABLE),)), width=100)
     for line in (
         r"^PodCliqueSet default/train does not run: Unschedulable",
@@ -92,7 +92,7 @@ def test_the_picture_says_what_why_who_and_how_many() -> None:
         assert re.search(line, text, re.MULTILINE), (line, text)
 
 
-def test_what_runs_needs_no_advice() -> None:
+def test_a_running_set_has_no_remedy() -> None:
     text = drawn(
         answer(Finding(RunReason.RUNNING, "PodCliqueSet/train", "4 pods ready"), cliques=(row("a"),))
     )
@@ -109,7 +109,7 @@ def test_other_reasons_are_listed_once_each() -> None:
     assert text.count("WaitingForBaseGang") == 1
 
 
-def test_of_many_cliques_those_that_do_not_run_are_shown() -> None:
+def test_a_large_set_lists_the_cliques_that_do_not_run_first() -> None:
     rows = (*(row(f"train-{n}-worker") for n in range(50)), row("train-50-worker", RunReason.NOT_READY))
     text = drawn(answer(UNSCHEDULABLE, cliques=rows))
     assert "train-50-worker" in text
@@ -182,7 +182,7 @@ async def test_the_answer_is_also_the_exit_code_and_data(tmp_path: Path) -> None
         (("train", "--context", "nope"), 2, "nope"),
     ],
 )
-async def test_what_cannot_be_explained_is_said(
+async def test_an_explain_that_fails_says_why(
     tmp_path: Path, args: tuple[str, ...], code: int, says: str
 ) -> None:
     async with shell(tmp_path) as grove:

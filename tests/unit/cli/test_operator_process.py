@@ -1,4 +1,4 @@
-"""`grove operator` as a process: it starts, takes up a changed configuration as it runs, and ends when it is told."""
+"""`grove operator` as a process: it starts, reloads a changed configuration, and exits on a signal."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def said(log: IO[str], event: str) -> dict[str, Any]:
     raise AssertionError(f"the process ended without saying {event!r}")
 
 
-def test_a_changed_configuration_is_taken_up_and_a_broken_one_ignored(
+def test_a_changed_configuration_is_reloaded_and_an_invalid_one_is_ignored(
     kubeconfig: Path, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yaml"
@@ -61,7 +61,7 @@ def test_a_changed_configuration_is_taken_up_and_a_broken_one_ignored(
         assert operator.wait() == 0
 
 
-def test_what_it_counts_is_served_and_documented(kubeconfig: Path, tmp_path: Path) -> None:
+def test_metrics_are_served_and_documented(kubeconfig: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = tmp_path / "config.yaml"
@@ -88,7 +88,7 @@ def test_what_it_counts_is_served_and_documented(kubeconfig: Path, tmp_path: Pat
         (["backend", "--only", "nobody"], "there is no enabled backend 'nobody'"),
     ],
 )
-def test_what_it_cannot_start_with_is_said(
+def test_an_operator_that_cannot_start_says_why(
     arguments: list[str], says: str, kubeconfig: Path, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yaml"
@@ -101,7 +101,7 @@ def test_what_it_cannot_start_with_is_said(
     )
 
 
-def test_an_address_that_is_taken_is_said(kubeconfig: Path, tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported(kubeconfig: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

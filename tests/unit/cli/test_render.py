@@ -1,4 +1,4 @@
-"""`grove render` prints what the operator would make, or says what is in the way."""
+"""`grove render` prints what the operator would create, or says why it cannot."""
 
 import json
 from collections import Counter
@@ -75,7 +75,7 @@ GROUPED = pcs_json(
 )
 
 
-def test_yaml_and_json_say_the_same_every_time() -> None:
+def test_yaml_and_json_output_are_equal_and_repeatable() -> None:
     text = grove_render(given=GROUPED).stdout
     assert list(yaml.safe_load_all(text)) == objects(given=GROUPED)
     assert grove_render(given=GROUPED).stdout == text
@@ -85,12 +85,12 @@ def test_examples_render() -> None:
     assert {"PodClique", "PodGang", "Pod", "Service"} <= {o["kind"] for o in objects("-f", str(EXAMPLES))}
 
 
-def test_sizes_can_be_tried() -> None:
+def test_replicas_and_copies_can_be_overridden() -> None:
     count = Counter(o["kind"] for o in objects("--replicas", "2", "--scale", "g=3", given=GROUPED))
     assert (count["PodClique"], count["Pod"], count["PodGang"]) == (8, 20, 6)
 
 
-def test_the_backend_has_its_say() -> None:
+def test_the_backend_validates_the_set() -> None:
     found = objects(given=GROUPED)
     (group,) = [o for o in found if o["kind"] == "PodGroup"]
     assert (group["apiVersion"], group["metadata"]["namespace"]) == ("example.com/v1", "default")
@@ -106,7 +106,7 @@ def test_an_invalid_set_is_reported_as_validate_does() -> None:
     assert "error: spec.template.cliques[0].name" in found.stderr
 
 
-def test_warnings_stand_beside_the_objects() -> None:
+def test_warnings_are_printed_to_standard_error() -> None:
     env = [{"name": "GROVE_PCS_NAME", "value": "x"}]
     container = {"name": "c", "image": "i", "env": env}
     found = grove_render(given=pcs_json(clique("w", podSpec={"containers": [container]})))
@@ -132,14 +132,14 @@ def test_warnings_stand_beside_the_objects() -> None:
         ),
     ],
 )
-def test_what_cannot_be_rendered_is_said(args: tuple[str, ...], given: Any, says: str, hint: str) -> None:
+def test_a_render_that_fails_says_why(args: tuple[str, ...], given: Any, says: str, hint: str) -> None:
     error = grove_render(*args, given=given).exception
     assert isinstance(error, CommandError)
     assert says in str(error)
     assert hint in error.hint
 
 
-def test_what_the_files_do_not_have_is_noted_and_what_they_have_is_used() -> None:
+def test_references_to_missing_files_give_a_note_and_others_are_used() -> None:
     given = pcs_json(
         clique("w", topologyConstraint={"topologyName": "racks", "pack": {"required": "rack"}}),
         resourceSharing=[share("t", "AllReplicas")],

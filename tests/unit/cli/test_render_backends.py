@@ -1,4 +1,4 @@
-"""`grove render` with each of Grove's own backends: what is printed is what they would make, in the newest cluster."""
+"""`grove render` with each of Grove's own backends prints their objects for the newest release of their scheduler."""
 
 import json
 from typing import Any
@@ -38,7 +38,7 @@ def a_set(backend: str, **worker: Any) -> Json:
 
 
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-def test_every_backend_has_its_say(name: str) -> None:
+def test_every_backend_validates_the_set(name: str) -> None:
     found = rendered(a_set(name), "--replicas", "2", "--scale", "g=3")
     pods = [o for o in found if o["kind"] == "Pod"]
     assert len(pods) == 2 * (1 + 3 * 3)
@@ -48,7 +48,7 @@ def test_every_backend_has_its_say(name: str) -> None:
     assert not any("status" in o for o in found)
 
 
-def test_pods_beyond_the_minimum_are_shown_apart_where_the_scheduler_wants_that() -> None:
+def test_surplus_pods_have_their_own_draft_if_the_backend_splits_groups() -> None:
     pods = [o for o in rendered(a_set("default", minAvailable=2)) if o["kind"] == "Pod"]
     workers = [p for p in pods if "worker" in p["metadata"]["name"]]
     assert ["schedulingGroup" in p["spec"] for p in workers] == [True, True, False]

@@ -1,4 +1,4 @@
-"""Names are what Kubernetes takes for names."""
+"""The grammar of names accepts what Kubernetes accepts."""
 
 import pytest
 

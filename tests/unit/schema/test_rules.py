@@ -98,7 +98,7 @@ def test_a_rule_decides(rule: str, properties: dict[str, Any], value: Any, holds
         ),
     ],
 )
-def test_a_failed_rule_is_worded_as_asked(rule: dict[str, Any], line: str, reason: FieldErrorReason) -> None:
+def test_a_failed_rule_has_its_own_message(rule: dict[str, Any], line: str, reason: FieldErrorReason) -> None:
     (error,) = validate(ruled(rule, {"a": INTEGER, "b": INTEGER}), {"spec": {"a": 2}})
     assert str(error) == line
     assert error.reason is reason
@@ -131,7 +131,7 @@ def list_of(list_type: str) -> dict[str, Any]:
     }
 
 
-def test_items_of_a_map_list_are_followed_by_key_and_others_not_at_all() -> None:
+def test_items_of_a_map_list_are_correlated_by_key_and_others_not_at_all() -> None:
     old = {"spec": {"l": [{"name": "x", "a": "1"}, {"name": "y", "a": "2"}]}}
     new = {"spec": {"l": [{"name": "y", "a": "2"}, {"name": "x", "a": "9"}, {"name": "z", "a": "3"}]}}
     assert [e.field for e in compile_schema(ruled("true", {"l": list_of("map")})).validate(new, old)] == [
@@ -148,14 +148,14 @@ def test_an_optional_old_self_runs_on_creation_too() -> None:
     assert schema.validate({"spec": {"a": "other"}}, {"spec": {"a": "first"}}) == []
 
 
-def test_a_rule_that_held_no_longer_does_not_block_an_unrelated_update() -> None:
+def test_a_violated_rule_does_not_block_an_unrelated_update() -> None:
     schema = compile_schema(ruled("self.a > 5", {"a": INTEGER}))
     stale = {"spec": {"a": 1}}
     assert schema.validate({"metadata": {"labels": {"x": "y"}}, **stale}, stale) == []
     assert schema.validate({"spec": {"a": 2}}, stale) != []
 
 
-def test_rules_wait_until_the_object_is_well_formed() -> None:
+def test_rules_are_skipped_for_a_malformed_object() -> None:
     errors = validate(ruled("self.a > 5", {"a": INTEGER}), {"spec": {"a": "x"}})
     assert [e.reason for e in errors] == [FieldErrorReason.TYPE_INVALID, FieldErrorReason.INVALID]
     assert str(errors[1]) == (
@@ -194,7 +194,7 @@ def test_map_entries_are_written_in_brackets() -> None:
         ({"rule": "true", "fieldPath": "a.b"}, "fieldPath"),
     ],
 )
-def test_a_rule_that_cannot_be_served_is_refused_with_its_place(rule: dict[str, Any], says: str) -> None:
+def test_an_unsupported_rule_is_refused_with_its_path(rule: dict[str, Any], says: str) -> None:
     with pytest.raises(SchemaError, match=r"properties\[spec\]\.x-kubernetes-validations\[0\]") as caught:
         compile_schema(ruled(rule, {"a": STRING}))
     assert says in str(caught.value)

@@ -73,7 +73,7 @@ def test_pruning_keeps_what_the_schema_knows(schema: Any, given: Any, kept: Any,
     assert unknown_fields(schema, given) == dropped
 
 
-def test_pruning_leaves_the_given_object_alone() -> None:
+def test_pruning_does_not_change_its_argument() -> None:
     given = {"spec": {"a": "x", "b": 1}}
     prune(obj({"spec": obj({"a": STRING})}), given)
     assert given == {"spec": {"a": "x", "b": 1}}

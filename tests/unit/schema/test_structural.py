@@ -108,11 +108,13 @@ def test_a_structural_schema_has_no_errors() -> None:
         ),
     ],
 )
-def test_a_schema_that_is_not_structural_is_told_why(schema: dict[str, Any], line: str) -> None:
+def test_a_schema_that_is_not_structural_is_refused_with_the_reason(
+    schema: dict[str, Any], line: str
+) -> None:
     assert f"openAPIV3Schema{line}" in [str(error) for error in check_schema(schema)]
 
 
-def test_keys_of_a_map_list_must_be_sure_to_exist() -> None:
+def test_keys_of_a_map_list_must_be_required_or_have_a_default() -> None:
     items = {"type": "object", "properties": {"name": STRING, "o": {"type": "object"}}}
     schema = root(
         a={
@@ -142,7 +144,7 @@ def test_a_rule_that_does_not_compile_is_an_error_of_the_schema() -> None:
     assert "x-kubernetes-validations[0].rule: compilation failed" in error.detail
 
 
-def test_a_rule_about_the_past_needs_items_that_have_one() -> None:
+def test_a_rule_with_old_self_needs_correlatable_items() -> None:
     item = {**STRING, "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}
     (error,) = check_schema(root(a={"type": "array", "items": item}))
     assert str(error) == (

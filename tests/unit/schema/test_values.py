@@ -161,11 +161,11 @@ def test_one_mistake_is_one_error(
         ({"x-kubernetes-preserve-unknown-fields": True}, [1, "a"]),
     ],
 )
-def test_what_the_server_accepts_is_accepted(schema: dict[str, Any], value: Any) -> None:
+def test_a_value_that_a_server_accepts_is_accepted(schema: dict[str, Any], value: Any) -> None:
     assert validate(spec(schema), {"spec": {"x": value}}) == []
 
 
-def test_a_fraction_is_wrong_twice_where_an_integer_is_wanted() -> None:
+def test_a_fraction_in_an_integer_field_gives_two_errors() -> None:
     assert [str(e) for e in validate(spec({"type": "integer"}), {"spec": {"x": 1.5}})] == [
         'spec.x: Invalid value: "number": spec.x in body must be of type integer: "number"',
         '<nil>: Invalid value: "": Checked value must be of type integer (default format) in spec.x',
@@ -204,12 +204,12 @@ LIST_MAP = {
 }
 
 
-def test_two_items_of_a_map_list_may_not_share_their_keys() -> None:
+def test_two_items_of_a_map_list_must_not_have_the_same_keys() -> None:
     errors = validate(spec(LIST_MAP), {"spec": {"x": [{"name": "a"}, {"name": "b"}, {"name": "a", "n": 1}]}})
     assert [str(e) for e in errors] == ['spec.x[2]: Duplicate value: {"name":"a"}']
 
 
-def test_a_map_list_item_without_its_key_is_required_to_have_one() -> None:
+def test_a_map_list_item_without_its_key_is_refused() -> None:
     errors = validate(spec(LIST_MAP), {"spec": {"x": [{"n": 1}]}})
     assert [str(e) for e in errors] == ["spec.x[0].name: Required value"]
 
@@ -248,7 +248,7 @@ def test_junctors(junctor: dict[str, Any], good: int, bad: int) -> None:
     assert validate(schema, {"spec": {"x": bad}}) != []
 
 
-def test_an_unchanged_part_of_an_update_is_not_judged_again() -> None:
+def test_an_unchanged_part_of_an_update_is_not_validated_again() -> None:
     schema = compile_schema(spec(LIST_MAP))
     old = {"spec": {"x": [{"name": "a", "n": 9}]}}
     moved = {"spec": {"x": [{"name": "b"}, {"name": "a", "n": 9}]}}

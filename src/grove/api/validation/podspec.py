@@ -12,19 +12,19 @@ from grove.schema.errors import Path
 from grove.schema.name_syntax import is_env_name
 
 
-class _NamedItem(msgspec.Struct):
+class _NamedEntry(msgspec.Struct):
     name: str = ""
 
 
 class _TemplateResources(msgspec.Struct):
     limits: dict[str, Raw] | None = None
     requests: dict[str, Raw] | None = None
-    claims: list[_NamedItem] | None = None
+    claims: list[_NamedEntry] | None = None
 
 
 class _TemplateContainer(msgspec.Struct):
     name: str = ""
-    env: list[_NamedItem] | None = None
+    env: list[_NamedEntry] | None = None
     resources: _TemplateResources | None = None
 
 
@@ -35,11 +35,11 @@ class PodSpecView(msgspec.Struct, rename="camel"):
     node_name: str | None = None
     priority_class_name: str | None = None
     topology_spread_constraints: list[Raw] | None = None
-    scheduling_gates: list[_NamedItem] | None = None
+    scheduling_gates: list[_NamedEntry] | None = None
     containers: list[_TemplateContainer] | None = None
     init_containers: list[_TemplateContainer] | None = None
     volumes: list[Raw] | None = None
-    resource_claims: list[_NamedItem] | None = None
+    resource_claims: list[_NamedEntry] | None = None
 
 
 def view(pod_spec: Raw) -> PodSpecView:

@@ -91,7 +91,7 @@ def test_null_means_absent() -> None:
         ),
     ],
 )
-def test_what_has_not_the_shape_of_its_kind_is_refused_with_the_path(
+def test_json_that_does_not_fit_its_kind_is_refused_with_the_path(
     change: dict[str, Any], path: str, message: str
 ) -> None:
     with pytest.raises(DecodeError) as e:
@@ -131,7 +131,7 @@ def test_a_misspelt_attribute_is_an_error() -> None:
         ObjectMeta(nmae="x")  # type: ignore[call-arg]
 
 
-def test_yaml_that_was_written_is_read_back_the_same() -> None:
+def test_written_yaml_is_read_back_unchanged() -> None:
     found = pcs(clique(annotations={"a": "on", "b": "1e3", "c": "two\nlines\n", "d": "2026-01-01"}))
     assert PodCliqueSet.from_yaml(found.to_yaml()).to_dict() == found.to_dict()
 

@@ -124,7 +124,7 @@ def test_a_stored_set_with_the_old_field_can_still_be_written(compiled: Schema) 
         ),
     ],
 )
-def test_the_server_keeps_what_is_immutable(
+def test_the_server_enforces_immutable_fields(
     compiled: Schema, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     errors = compiled.validate(compiled.default(new), compiled.default(old))

@@ -64,7 +64,7 @@ def test_a_missing_field_does_not_hide_other_mistakes() -> None:
     assert "spec.template.cliques[1].spec.roleName" in [f.path for f in found(text)]
 
 
-def test_nothing_is_said_that_a_mistake_elsewhere_causes() -> None:
+def test_problems_caused_by_another_mistake_are_not_reported() -> None:
     text = FIVE_MISTAKES.replace("replicas: 3", "replicas: three")
     assert [f.path for f in found(text) if f.path.startswith("spec.template.cliques[1]")] == [
         "spec.template.cliques[1].spec.replicas",
@@ -88,11 +88,11 @@ def test_other_kinds_are_skipped_and_counted() -> None:
         ("a: [", "did not find expected"),
     ],
 )
-def test_what_is_no_object_of_ours_is_said(text: str, says: str) -> None:
+def test_an_object_without_a_known_kind_is_reported(text: str, says: str) -> None:
     assert [says in f.message for f in found(text)] == [True]
 
 
-def test_the_items_of_a_list_are_checked_where_they_stand() -> None:
+def test_items_of_a_list_are_checked_with_their_own_paths_and_lines() -> None:
     item = "- apiVersion: grove.io/v1alpha1\n  kind: PodClique\n  metadata: {name: x}\n"
     text = f"apiVersion: v1\nkind: List\nitems:\n{item}"
     assert [(f.line, f.path) for f in found(text)] == [(4, "spec")]
@@ -121,7 +121,7 @@ spec:
 """
 
 
-def test_a_topology_among_the_files_is_known_to_the_sets_among_them() -> None:
+def test_a_set_may_refer_to_a_topology_of_the_same_files() -> None:
     assert [f.path for f in found(TOPOLOGY + CONSTRAINED)] == [
         "spec.template.topologyConstraint.pack.required"
     ]

@@ -63,20 +63,20 @@ def test_every_value_has_its_line() -> None:
         ("a: {<<: 1}", 1, "merges objects"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text: str, line: int, message: str) -> None:
+def test_yaml_errors_have_a_line(text: str, line: int, message: str) -> None:
     with pytest.raises(yaml.YamlError, match=message) as e:
         yaml.load_all(text)
     assert e.value.line == line
 
 
-def test_a_bomb_of_aliases_is_refused() -> None:
+def test_a_document_that_expands_to_billions_of_values_is_refused() -> None:
     text = "a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n"
     text += "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9))
     with pytest.raises(yaml.YamlError, match="too large"):
         yaml.load_all(text)
 
 
-def test_empty_documents_are_passed_over() -> None:
+def test_empty_documents_are_skipped() -> None:
     assert [d.value for d in yaml.load_all("---\n# nothing\n---\na: 1\n---\n")] == [{"a": 1}]
 
 
@@ -92,6 +92,6 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(min_size=1), json_values, max_size=4))
-def test_what_is_written_is_read_back(value: dict[str, Any]) -> None:
+def test_dumped_yaml_is_loaded_unchanged(value: dict[str, Any]) -> None:
     found = yaml.load_all(yaml.dump(value))
     assert [d.value for d in found] == [value]

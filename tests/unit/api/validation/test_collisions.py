@@ -34,7 +34,7 @@ def test_a_clique_that_looks_like_a_member_of_a_group_is_refused(alone: str, gro
     assert found[0].startswith("spec.template.cliques[1].name")
 
 
-def test_members_of_two_groups_can_meet_too() -> None:
+def test_members_of_two_groups_can_collide() -> None:
     groups = [{"name": "a", "cliqueNames": ["0-b"]}, {"name": "a-1", "cliqueNames": ["b"]}]
     assert len(complaints(clique("0-b"), clique("b"), podCliqueScalingGroups=groups)) == 1
 
@@ -53,11 +53,11 @@ def test_names_that_only_look_alike_are_fine(alone: str, group: str, member: str
     assert complaints(clique(alone), clique(member), podCliqueScalingGroups=groups) == []
 
 
-def test_a_name_that_is_written_twice_is_complained_about_once() -> None:
+def test_a_duplicate_name_is_reported_once() -> None:
     assert complaints(clique("a"), clique("a", roleName="b")) == []
 
 
-def test_claims_of_different_owners_can_meet() -> None:
+def test_claims_of_different_owners_can_collide() -> None:
     found = complaints(
         clique("w", resourceSharing=[share("t", "AllReplicas")]),
         resourceClaimTemplates=templates("t", "w-all-t"),

@@ -896,7 +896,7 @@ def test_all_problems_are_reported_at_once() -> None:
     assert len(validate(bad)) == 4
 
 
-def test_a_set_that_is_going_away_is_never_in_its_own_way() -> None:
+def test_a_set_that_is_being_deleted_is_not_validated() -> None:
     bad = pcs(clique(minAvailable=9))
     bad.metadata.deletion_timestamp = Time("2026-01-01T00:00:00Z")
     assert validate(bad, bad) == []
@@ -910,7 +910,7 @@ def test_labels_of_a_set_that_became_invalid_stay_editable() -> None:
     assert validate(new, old) == []
 
 
-def test_what_has_no_effect_is_a_warning() -> None:
+def test_settings_without_effect_give_a_warning() -> None:
     found = validate(pcs(clique("a"), clique("b", startsAfter=["a"])))
     assert [(p.field, p.warning) for p in found] == [(f"{T}.cliques[1].spec.startsAfter", True)]
     redundant = validate(pcs(topologyConstraint=pack("rack", "zone")), None, ALL_ON)
@@ -949,7 +949,7 @@ GROUPED = [{"name": "gpu.pool", "cliqueNames": ["worker"]}]
         ),
     ],
 )
-def test_names_of_which_no_hostname_or_service_can_be_made_are_a_warning(
+def test_names_that_make_invalid_hostnames_or_services_give_a_warning(
     found: PodCliqueSet, field: str, says: str, remedy: str
 ) -> None:
     [problem] = validate(found)
@@ -959,11 +959,11 @@ def test_names_of_which_no_hostname_or_service_can_be_made_are_a_warning(
 
 
 @pytest.mark.parametrize("found", [pcs(clique("7b")), named("llama-3-1"), generated("llama-")])
-def test_digits_elsewhere_do_no_harm(found: PodCliqueSet) -> None:
+def test_digits_elsewhere_in_a_name_give_no_warning(found: PodCliqueSet) -> None:
     assert validate(found) == []
 
 
-def test_a_topology_that_cannot_be_known_is_not_judged() -> None:
+def test_an_unknown_topology_is_not_checked_offline() -> None:
     offline = ValidationContext(ALL_ON.configuration, None)
     assert validate(pcs(topologyConstraint=pack("row", topology="anything")), None, offline) == []
 
