@@ -24,7 +24,7 @@ from grove.controllers.shared.predicates import spec_or_metadata_changed, spec_o
 from grove.controllers.shared.status_writer import StatusWriter
 from grove.plan.layout.set_layout import Group, SetLayout
 from grove.plan.objects.claims import group_claims
-from grove.plan.objects.cliques import CLIQUE_OURS, as_scaled, member_clique
+from grove.plan.objects.cliques import OWNED_CLIQUE_FIELDS, as_scaled, member_clique
 from grove.plan.status.group_status import group_status
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
@@ -112,7 +112,9 @@ class ScalingGroupController:
             # Read right before the write: by the time the last members are written, somebody may have scaled them.
             body = codec.encode(as_scaled(layout, clique, member, informer.cache.get(key)))
             owner_uid = uid_of(group)
-            await self._applier.ensure(informer, key, body, owner_uid=owner_uid, owned_fields=CLIQUE_OURS)
+            await self._applier.ensure(
+                informer, key, body, owner_uid=owner_uid, owned_fields=OWNED_CLIQUE_FIELDS
+            )
 
         failures = failed(await for_each(wanted, ensure), "ERR_CREATE_PODCLIQUES")
         if failures:

@@ -1,8 +1,8 @@
 """The smallest patch that turns an observed object into the desired one.
 
-The desired object has only the fields that Grove owns. Everything that others added (labels, annotations, finalizers,
-fields that the API server fills in) stays, except inside the paths in `ours`: there Grove owns everything, and fields
-that are not desired are removed. The result is a JSON merge patch (RFC 7386), or None if nothing differs.
+The desired object has only the fields that Grove sets. Everything that others added (labels, annotations, finalizers,
+fields that the API server fills in) stays, except inside `owned_fields`: there Grove owns everything, and fields that are
+not desired are removed. The result is a JSON merge patch (RFC 7386), or None if nothing differs.
 """
 
 from collections.abc import Collection
@@ -13,9 +13,9 @@ from grove.schema.quantity import Quantity
 Json = dict[str, Any]
 
 
-def difference(observed: Json, desired: Json, ours: Collection[str] = ()) -> Json | None:
-    """`ours` are paths, such as `spec.podSpec`, in which Grove owns everything."""
-    patch = _objects(observed, desired, "", ours)
+def difference(observed: Json, desired: Json, owned_fields: Collection[str] = ()) -> Json | None:
+    """`owned_fields` are paths, such as `spec.podSpec`, in which Grove owns everything."""
+    patch = _objects(observed, desired, "", owned_fields)
     wanted = desired.get("metadata")
     if not wanted:
         return patch or None
@@ -59,22 +59,22 @@ def _written_by(manager: str, managed: list[Any], field: str) -> set[str]:
     return ours - others
 
 
-def _objects(observed: Json, desired: Json, path: str, ours: Collection[str]) -> Json:
+def _objects(observed: Json, desired: Json, path: str, owned_fields: Collection[str]) -> Json:
     patch: Json = {}
-    exclusive = any(path == o or path.startswith(f"{o}.") for o in ours)
+    exclusive = any(path == o or path.startswith(f"{o}.") for o in owned_fields)
     for key, wanted in desired.items():
         here = f"{path}.{key}" if path else key
         found = observed.get(key)
         if isinstance(wanted, dict) and isinstance(found, dict):
-            inner = _objects(found, wanted, here, ours)
+            inner = _objects(found, wanted, here, owned_fields)
             if inner:
                 patch[key] = inner
-        elif not _covers(found, wanted, exclusive or here in ours or path.startswith("metadata.")):
+        elif not _covers(found, wanted, exclusive or here in owned_fields or path.startswith("metadata.")):
             patch[key] = wanted
     for key in observed.keys() - desired.keys():
         if observed[key] is None:
             continue
-        if exclusive or (f"{path}.{key}" if path else key) in ours:
+        if exclusive or (f"{path}.{key}" if path else key) in owned_fields:
             patch[key] = None
     return patch
 

@@ -21,26 +21,20 @@ from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.autoscaling import autoscalers
 from grove.plan.objects.claims import replica_claims
 from grove.plan.objects.cliques import (
-    CLIQUE_OURS,
+    OWNED_CLIQUE_FIELDS,
+    OWNED_GROUP_FIELDS,
     as_scaled,
     as_scaled_group,
     scaling_group,
     standalone_clique,
 )
 from grove.plan.objects.mnnvl import compute_domains
-from grove.plan.objects.podgangs import keep_decided, pod_gang
+from grove.plan.objects.podgangs import OWNED_GANG_FIELDS, keep_decided, pod_gang
 from grove.plan.objects.services import headless_service
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, key_of
 
 # The fields in which Grove alone decides.
-OWNED_GANG_FIELDS = (
-    "spec.podgroups",
-    "spec.priorityClassName",
-    "spec.topologyConstraint",
-    "spec.topologyConstraintGroupConfigs",
-)
-OWNED_GROUP_FIELDS = ("spec.cliqueNames",)
 OWNED_COMPANION_FIELDS = {"Service": ("spec.selector",), "HorizontalPodAutoscaler": ("spec.scaleTargetRef",)}
 
 # The kinds of companions that each replica has of its own, with the code of a failure. The others are the set's.
@@ -115,7 +109,7 @@ class ReplicaObjects:
                 self._informers.cliques,
                 key_of(clique),
                 partial(self._clique_body, layout, template, clique),
-                CLIQUE_OURS,
+                OWNED_CLIQUE_FIELDS,
                 "ERR_CREATE_OR_UPDATE_PODCLIQUE",
             )
             for template, clique in wanted

@@ -97,6 +97,6 @@ def _cliques_of_copy(layout: SetLayout, group: Group, i: int, j: int) -> dict[st
 
 
 def _with_minimum(clique: Clique, minimum: int | None) -> Clique:
-    if minimum is None or minimum == clique.spec.min_available:
+    if minimum is None:
         return clique
     return replace(clique, spec=replace(clique.spec, min_available=minimum))

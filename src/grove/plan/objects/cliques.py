@@ -15,13 +15,15 @@ from grove.plan.layout.set_layout import Group, SetLayout, owner_reference
 from grove.plan.objects.mnnvl import claim_domain
 from grove.plan.objects.podspec import PodSpecEditor
 
-CLIQUE_OURS = (
+OWNED_CLIQUE_FIELDS = (
     "spec.podSpec",
     "spec.startsAfter",
     "spec.autoScalingConfig",
     *(f"metadata.labels.{key}" for key in labels.PLACE),
 )
-"""Paths of a PodClique that belong to Grove alone. Its replicas do not: users and autoscalers set them."""
+"""The fields of a PodClique that belong to Grove alone. Its replicas do not: users and autoscalers set them."""
+OWNED_GROUP_FIELDS = ("spec.cliqueNames",)
+"""The same, of a PodCliqueScalingGroup."""
 
 
 def standalone_clique(layout: SetLayout, clique: Clique, i: int) -> PodClique:
@@ -105,26 +107,26 @@ def member_clique(
     return PodClique(metadata=metadata, spec=_spec(layout, clique, i, j))
 
 
-def as_scaled(layout: SetLayout, clique: Clique, wanted: PodClique, known: PodClique | None) -> PodClique:
+def as_scaled(layout: SetLayout, clique: Clique, wanted: PodClique, existing: PodClique | None) -> PodClique:
     """`wanted` with the size of the PodClique that exists, if it does.
 
     Users and autoscalers own its replicas. A minimum that the user leaves open is the number of pods that the PodClique
     was created with, and stays so.
     """
-    if known is not None:
-        wanted.spec.replicas = known.spec.replicas
-        if known.spec.min_available is not None and clique.name in layout.open_minimums:
-            wanted.spec.min_available = known.spec.min_available
-    return wanted
+    if existing is None:
+        return wanted
+    keeps_minimum = existing.spec.min_available is not None and clique.name in layout.open_minimums
+    minimum = existing.spec.min_available if keeps_minimum else wanted.spec.min_available
+    return replace(wanted, spec=replace(wanted.spec, replicas=existing.spec.replicas, min_available=minimum))
 
 
 def as_scaled_group(
-    wanted: PodCliqueScalingGroup, known: PodCliqueScalingGroup | None
+    wanted: PodCliqueScalingGroup, existing: PodCliqueScalingGroup | None
 ) -> PodCliqueScalingGroup:
     """`wanted` with the number of copies of the scaling group that exists: users and autoscalers decide it."""
-    if known is not None:
-        wanted.spec.replicas = known.spec.replicas
-    return wanted
+    if existing is None:
+        return wanted
+    return replace(wanted, spec=replace(wanted.spec, replicas=existing.spec.replicas))
 
 
 def _spec(layout: SetLayout, clique: Clique, i: int, j: int | None) -> PodCliqueSpec:

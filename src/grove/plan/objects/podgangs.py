@@ -24,6 +24,14 @@ from grove.api.topology import ClusterTopologyBinding, TopologyConstraint
 from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
 
+OWNED_GANG_FIELDS = (
+    "spec.podgroups",
+    "spec.priorityClassName",
+    "spec.topologyConstraint",
+    "spec.topologyConstraintGroupConfigs",
+)
+"""The fields of a PodGang that belong to Grove alone."""
+
 
 @dataclass(frozen=True)
 class GangScheduling:
@@ -145,8 +153,8 @@ def _without_groves(metadata: Mapping[str, str]) -> dict[str, str]:
 
 
 def keep_decided(gang: PodGang, existing: PodGang, *, pins_priority: bool) -> PodGang:
-    """The gang with what others decided about the existing one: the pods that it names, which the completion of the
-    gang fills in, and with `pins_priority` its priority class, which such schedulers do not let change."""
+    """`gang` with what the existing PodGang must keep: the pods that it names, which `grove.plan.gangs.completion`
+    decides, and with `pins_priority` its priority class, since neither pods nor scheduler objects can change theirs."""
     named = {g.name: g.pod_references for g in existing.spec.pod_groups}
     groups = [replace(g, pod_references=named.get(g.name, [])) for g in gang.spec.pod_groups]
     priority = existing.spec.priority_class_name if pins_priority else gang.spec.priority_class_name

@@ -65,12 +65,12 @@ class PodSpecEditor:
             yield from self.get(field) or []
 
 
-class _NamedItem(msgspec.Struct):
+class _EnvVariable(msgspec.Struct):
     name: str = ""
 
 
 def _name(item: Raw) -> str:
-    return msgspec.json.decode(item, type=_NamedItem).name
+    return msgspec.json.decode(item, type=_EnvVariable).name
 
 
 def _list(fields: RawObject, field: str) -> list[Raw]:

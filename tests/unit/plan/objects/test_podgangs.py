@@ -6,12 +6,12 @@ import pytest
 
 from grove.api import ClusterTopologyBinding, PodGang, labels
 from grove.api.meta import ObjectMeta
-from grove.api.podgang import GangTopologyConstraint
+from grove.api.podgang import GangTopologyConstraint, NamespacedName
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBindingSpec, TopologyLevel
 from grove.plan.gangs.membership import gang_members
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.objects.podgangs import GangScheduling, pod_gang
+from grove.plan.objects.podgangs import GangScheduling, keep_decided, pod_gang
 from tests.unit.api.sets import clique
 from tests.unit.plan.samples import Json, layout, with_uid
 
@@ -174,3 +174,21 @@ def test_only_a_gang_with_a_constraint_names_its_topology(
 def test_the_topology_object_of_the_scheduler_may_have_another_name(own: str, expected: str) -> None:
     gang, *_ = gangs(grouped(RACK), GangScheduling("kube", "default", BINDING, own))
     assert gang.metadata.annotations == {labels.TOPOLOGY_NAME: "floor", labels.SCHEDULER_TOPOLOGY: expected}
+
+
+@pytest.mark.parametrize(("pins_priority", "priority"), [(True, "old"), (False, "new")])
+def test_an_existing_gang_keeps_the_pods_that_it_names_and_its_pinned_priority(
+    pins_priority: bool, priority: str
+) -> None:
+    """The existing gang names pods of one group that it still has, and of one that is gone."""
+    existing, *_ = gangs(grouped(), GangScheduling("kube", "default", priority_class="old"))
+    references = [NamespacedName(namespace="default", name="pod-0")]
+    existing.spec.pod_groups[0].name = "train-0-gone"
+    existing.spec.pod_groups[1].pod_references = references
+    gang, *_ = gangs(grouped(), GangScheduling("kube", "default", priority_class="new"))
+    kept = keep_decided(gang, existing, pins_priority=pins_priority)
+    assert [(g.name, g.pod_references) for g in kept.spec.pod_groups] == [
+        ("train-0-router", []),
+        ("train-0-g-0-worker", references),
+    ]
+    assert kept.spec.priority_class_name == priority
