@@ -1,8 +1,8 @@
 """The smallest patch that turns an observed object into the desired one.
 
 The desired object has only the fields that Grove sets. Everything that others added (labels, annotations, finalizers,
-fields that the API server fills in) stays, except inside `owned_fields`: there Grove owns everything, and fields that are
-not desired are removed. The result is a JSON merge patch (RFC 7386), or None if nothing differs.
+fields that the API server fills in) stays, except inside `owned_fields`: there Grove owns everything, and fields that
+are not desired are removed. The result is a JSON merge patch (RFC 7386), or None if nothing differs.
 """
 
 from collections.abc import Collection
