@@ -15,7 +15,7 @@ from grove_sandbox.apiserver.controllers import bootstrap
 from grove_sandbox.apiserver.controllers.garbage_collector import GarbageCollector
 from grove_sandbox.apiserver.controllers.namespaces import NamespaceController
 from grove_sandbox.apiserver.controllers.pod_group_protection import PodGroupProtection
-from grove_sandbox.apiserver.custom.crds import CustomResourceController
+from grove_sandbox.apiserver.custom.crd_controller import CustomResourceController
 from grove_sandbox.apiserver.discovery import discovery
 from grove_sandbox.apiserver.errors import StatusError, method_not_allowed, no_such_path
 from grove_sandbox.apiserver.kinds.builtin import builtin_types
