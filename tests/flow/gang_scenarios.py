@@ -19,7 +19,7 @@ from grove.cli.explain.cluster import find_subject, read
 from grove.plan.explain import explain
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
-from tests.flow.operating import Grove, running
+from tests.flow.operating import GroveCluster, running
 
 Json = dict[str, Any]
 
@@ -65,7 +65,7 @@ class GangScenarios:
 
     def cluster(
         self, cpus: int = 4, *, settings: Mapping[str, Any] | None = None, **more: Any
-    ) -> AbstractAsyncContextManager[Grove]:
+    ) -> AbstractAsyncContextManager[GroveCluster]:
         """Nodes of one CPU each, so that a gang that is one CPU short is one node short."""
         profile = SchedulerProfile(
             name=self.scheduler_name, config=msgspec.Raw(msgspec.json.encode(settings or {}))
@@ -94,11 +94,11 @@ class GangScenarios:
             "spec": {"replicas": 1, "template": {"cliques": list(cliques), **template}},
         }
 
-    async def prepare(self, grove: Grove, *queues: str) -> None:
+    async def prepare(self, grove: GroveCluster, *queues: str) -> None:
         for name in queues:
             await grove.cluster.create(*self.queue(name))
 
-    async def bound(self, grove: Grove, gang: str = "") -> int:
+    async def bound(self, grove: GroveCluster, gang: str = "") -> int:
         found = await grove.list("pods")
         return sum(
             1
@@ -107,11 +107,11 @@ class GangScenarios:
             and gang in ("", p["metadata"].get("labels", {}).get(labels.POD_GANG))
         )
 
-    async def group(self, grove: Grove) -> Json:
+    async def group(self, grove: GroveCluster) -> Json:
         (found,) = (await grove.call("GET", self.groups))["items"]
         return dict(found)
 
-    async def condition(self, grove: Grove, gang: str, kind: str) -> Json:
+    async def condition(self, grove: GroveCluster, gang: str, kind: str) -> Json:
         found = (await grove.list("podgangs"))[gang]
         return next(dict(c) for c in found["status"]["conditions"] if c["type"] == kind)
 

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from grove_sandbox.flow import Grove, cluster_with_crds, operator, running
+from grove_sandbox.flow import GroveCluster, cluster_with_crds, operator, running
 
 from grove.api.serialization import yaml
 
@@ -25,4 +25,4 @@ async def quiet() -> None:
         await asyncio.sleep(0)
 
 
-__all__ = ["Grove", "Json", "cluster_with_crds", "example", "operator", "quiet", "running"]
+__all__ = ["GroveCluster", "Json", "cluster_with_crds", "example", "operator", "quiet", "running"]

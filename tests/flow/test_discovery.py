@@ -9,7 +9,7 @@ import pytest
 from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.server import SingleResponseStream
 from grove_sandbox.flow.backend.queries import clique, condition, gated
-from grove_sandbox.flow.cluster import Grove, Json, cluster_with_crds, operator, running
+from grove_sandbox.flow.cluster import GroveCluster, Json, cluster_with_crds, operator, running
 
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
 from grove.runtime.client.transport import Request, Response, Stream, Transport
@@ -68,7 +68,7 @@ def probes(request: Request) -> bool:
 
 def cluster(
     monkeypatch: pytest.MonkeyPatch, fails: Callable[[Request], bool]
-) -> AbstractAsyncContextManager[Grove]:
+) -> AbstractAsyncContextManager[GroveCluster]:
     monkeypatch.setattr(Failing, "fails", staticmethod(fails))
     return running(schedulers=["volcano"], **SETTINGS)
 

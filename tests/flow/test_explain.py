@@ -14,14 +14,14 @@ from grove.plan.explain import Explanation, explain, top_reason
 from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
-from tests.flow.operating import Grove, Json, cluster_with_crds, example, running
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, example, running
 
 pytestmark = pytest.mark.looptime
 
 SETS = "/apis/grove.io/v1alpha1/namespaces/default/podcliquesets"
 
 
-async def explained(grove: Grove, name: str) -> Explanation:
+async def explained(grove: GroveCluster, name: str) -> Explanation:
     """Checks on the way that nothing is written, and that the short form says the same."""
     client = grove.cluster.client("explain")
     before = len(grove.writes)
@@ -48,7 +48,7 @@ def pod_of(found: Json) -> Json:
     return pod
 
 
-async def settled(grove: Grove, manifest: Json, name: str = "train") -> Explanation:
+async def settled(grove: GroveCluster, manifest: Json, name: str = "train") -> Explanation:
     await grove.apply(manifest)
     await grove.settle()
     return await explained(grove, name)

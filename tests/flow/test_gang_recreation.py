@@ -7,7 +7,7 @@ import pytest
 from grove_sandbox.apiserver import Write
 
 from grove.runtime.client.transport import Request, Response, Stream, Transport
-from tests.flow.operating import Grove, Json, cluster_with_crds, operator
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, operator
 
 pytestmark = pytest.mark.looptime
 
@@ -72,7 +72,7 @@ def _gates(pod: Json) -> Any:
     return pod["spec"].get("schedulingGates")
 
 
-async def delete_all_pods(grove: Grove, *, seconds_between: float) -> Releases:
+async def delete_all_pods(grove: GroveCluster, *, seconds_between: float) -> Releases:
     old = sorted(await grove.list("pods"))
     releases = Releases(set(old))
     grove.cluster.on_write(releases)

@@ -28,7 +28,7 @@ from grove.runtime.telemetry.current_reconcile import CURRENT_RECONCILE
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Registry
 from tests.flow.interleavings import Explorer, Found
-from tests.flow.operating import Grove, Json, cluster_with_crds
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds
 from tests.flow.steps import Objects, Steps, Stepwise
 
 pytestmark = pytest.mark.looptime
@@ -45,7 +45,7 @@ THE_SET = ("podcliqueset ", "podcliquesets/", "services/")
 class Laboratory:
     """A cluster whose processes take turns."""
 
-    def __init__(self, grove: Grove, steps: Steps, objects: Objects) -> None:
+    def __init__(self, grove: GroveCluster, steps: Steps, objects: Objects) -> None:
         self.grove, self.steps, self.objects = grove, steps, objects
 
     async def every_order(self, *, opened: int, thorough: bool = False) -> Found:

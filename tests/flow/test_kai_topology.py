@@ -6,7 +6,7 @@ import pytest
 from grove_sandbox.nodes import RACK, ZONE
 
 from tests.flow.gang_scenarios import Json, clique
-from tests.flow.operating import Grove
+from tests.flow.operating import GroveCluster
 from tests.flow.test_kai_gangs import TestKai as Kai
 
 pytestmark = pytest.mark.looptime
@@ -40,19 +40,19 @@ def within(domain: str) -> Json:
     return {"topologyConstraint": {"topologyName": "floor", "pack": {"required": domain}}}
 
 
-async def keys_of(grove: Grove, name: str) -> list[str]:
+async def keys_of(grove: GroveCluster, name: str) -> list[str]:
     return [
         level["nodeLabel"] for level in (await grove.call("GET", f"{TOPOLOGIES}/{name}"))["spec"]["levels"]
     ]
 
 
-async def drift(grove: Grove, name: str = "floor") -> tuple[str, str]:
+async def drift(grove: GroveCluster, name: str = "floor") -> tuple[str, str]:
     status = (await grove.call("GET", f"{BINDINGS}/{name}"))["status"]
     (found,) = [c for c in status["conditions"] if c["type"] == "SchedulerTopologyDrift"]
     return found["status"], found["reason"]
 
 
-async def racks(grove: Grove) -> set[int]:
+async def racks(grove: GroveCluster) -> set[int]:
     """Two nodes to a rack."""
     found = [p["spec"].get("nodeName", "") for p in (await grove.list("pods")).values()]
     return {int(n.removeprefix("node-")) // 2 for n in found if n}

@@ -16,7 +16,7 @@ from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from tests.flow.gang_scenarios import PODS, SETS, GangScenarios, Json, clique
-from tests.flow.operating import Grove, cluster_with_crds, operator
+from tests.flow.operating import GroveCluster, cluster_with_crds, operator
 
 LINK = "pod-group.scheduling.sigs.k8s.io"
 QUOTA = "quota.scheduling.koordinator.sh/name"
@@ -74,11 +74,11 @@ class TestKoordinator(GangScenarios):
         }
         return "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/kube-system/elasticquotas", body
 
-    async def minimums(self, grove: Grove) -> dict[str, int]:
+    async def minimums(self, grove: GroveCluster) -> dict[str, int]:
         found = (await grove.call("GET", self.groups))["items"]
         return {g["metadata"]["name"]: g["spec"]["minMember"] for g in found}
 
-    async def quotas(self, grove: Grove) -> set[str]:
+    async def quotas(self, grove: GroveCluster) -> set[str]:
         return {p["metadata"]["labels"].get(QUOTA, "") for p in (await grove.list("pods")).values()}
 
     async def test_one_cpu_short_binds_nothing_and_says_why_and_room_lets_it_through(self) -> None:
@@ -127,7 +127,7 @@ class TestKoordinator(GangScenarios):
             await grove.settle()
             assert await self.bound(grove) == 8
 
-    async def ungated(self, grove: Grove, count: int) -> bool:
+    async def ungated(self, grove: GroveCluster, count: int) -> bool:
         pods = (await grove.list("pods")).values()
         return len([p for p in pods if not p["spec"].get("schedulingGates")]) == count
 
@@ -236,7 +236,7 @@ class TestKoordinator(GangScenarios):
             assert (await grove.call("GET", f"{TREES}/default"))["spec"] == _tree()["spec"]
             assert len(await self.racks(grove)) == 1
 
-    async def racks(self, grove: Grove) -> set[int]:
+    async def racks(self, grove: GroveCluster) -> set[int]:
         found = [p["spec"].get("nodeName", "") for p in (await grove.list("pods")).values()]
         return {int(n.removeprefix("node-")) // 2 for n in found if n}
 

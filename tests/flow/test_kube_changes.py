@@ -40,7 +40,7 @@ from tests.flow.kube_scenarios import (
     native_path,
     pods_of,
 )
-from tests.flow.operating import Grove, cluster_with_crds, operator
+from tests.flow.operating import GroveCluster, cluster_with_crds, operator
 
 pytestmark = pytest.mark.looptime
 
@@ -101,7 +101,7 @@ def _refused(code: int, reason: str) -> Response:
 @asynccontextmanager
 async def grove_with(
     meddler: Meddler | None = None, *, dialect: str = "1.37", settings: Json | None = None
-) -> AsyncIterator[Grove]:
+) -> AsyncIterator[GroveCluster]:
     configuration = OperatorConfiguration()
     configuration.topology_aware_scheduling.enabled = True
     async with (

@@ -10,7 +10,7 @@ from grove.api.config import OperatorConfiguration
 from grove.runtime.client.transport import Request, Response, Stream, Transport
 from tests.flow import kube_scenarios as scenarios
 from tests.flow.kube_scenarios import NODES, PRIORITY_CLASSES, TOPOLOGIES, TOPOLOGY, Lab
-from tests.flow.operating import Grove, cluster_with_crds, operator
+from tests.flow.operating import GroveCluster, cluster_with_crds, operator
 
 pytestmark = pytest.mark.looptime
 
@@ -41,7 +41,7 @@ def flat(server: Transport) -> Transport:
 
 
 @asynccontextmanager
-async def laboratory(dialect: str, **settings: Any) -> AsyncIterator[Grove]:
+async def laboratory(dialect: str, **settings: Any) -> AsyncIterator[GroveCluster]:
     release: dict[str, dict[str, Any]] = {
         "CompositePodGroup": {"dialect": "1.37"},
         "PodGroupV1beta1": {"dialect": "1.37", "schedulers": ["kube-1.37-flat"]},

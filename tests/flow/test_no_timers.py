@@ -21,7 +21,7 @@ from grove.schedulers.koordinator import Koordinator
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
-from tests.flow.operating import Grove, Json, cluster_with_crds, operator, quiet
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, operator, quiet
 from tests.flow.test_kai_gangs import TestKai as KaiGangs
 from tests.flow.test_operator_faults import small
 
@@ -144,7 +144,7 @@ async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.Mo
         assert grove.observer.opened
 
 
-async def comes_up(grove: Grove) -> None:
+async def comes_up(grove: GroveCluster) -> None:
     await quiet()
     await grove.apply(small())
     await quiet()
@@ -162,11 +162,11 @@ async def comes_up(grove: Grove) -> None:
     assert all(_true(gang) >= {"Initialized", "BackendSynced"} for gang in made.values())
 
 
-async def gated(grove: Grove) -> list[str]:
+async def gated(grove: GroveCluster) -> list[str]:
     return [n for n, pod in (await grove.list("pods")).items() if pod["spec"].get("schedulingGates")]
 
 
-async def place_those_without_gate(grove: Grove) -> None:
+async def place_those_without_gate(grove: GroveCluster) -> None:
     """What a scheduler says, of which none runs here: it would take time."""
     said = {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}}
     for name in (await grove.list("pods")).keys() - await gated(grove):

@@ -12,7 +12,7 @@ from grove.api.pod_view import Pod
 from grove.runtime.client.transport import Request, Response, Transport
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.types import Served
-from tests.flow.operating import Grove, cluster_with_crds, example, operator, running
+from tests.flow.operating import GroveCluster, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
 
@@ -20,21 +20,21 @@ GROVE = "/apis/grove.io/v1alpha1/namespaces/default"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-async def phases(grove: Grove) -> Counter[str]:
+async def phases(grove: GroveCluster) -> Counter[str]:
     return Counter(p["status"]["phase"] for p in (await grove.list("pods")).values())
 
 
-async def pods_of(grove: Grove, clique: str) -> dict[str, Any]:
+async def pods_of(grove: GroveCluster, clique: str) -> dict[str, Any]:
     found = await grove.list("pods")
     return {n: p for n, p in found.items() if p["metadata"]["labels"][labels.POD_CLIQUE] == clique}
 
 
-async def up(grove: Grove, name: str) -> None:
+async def up(grove: GroveCluster, name: str) -> None:
     await grove.apply(example(name))
     await grove.settle()
 
 
-async def nothing_is_left(grove: Grove) -> None:
+async def nothing_is_left(grove: GroveCluster) -> None:
     kinds = (
         "podcliquesets",
         "podcliques",
@@ -138,7 +138,7 @@ async def test_a_template_update_does_not_reset_what_was_scaled() -> None:
         assert (await grove.list("podcliquescalinggroups"))["llama-0-prefill"]["spec"]["replicas"] == 3
 
 
-async def resize_in_set(grove: Grove, name: str, **replicas: int) -> None:
+async def resize_in_set(grove: GroveCluster, name: str, **replicas: int) -> None:
     """Changes the replicas of cliques and scaling groups where a user wrote them."""
     pcs = (await grove.list("podcliquesets"))[name]
     template = pcs["spec"]["template"]
@@ -429,7 +429,7 @@ async def test_a_set_that_turns_invalid_keeps_its_pods() -> None:
         assert set(await grove.list("pods")) == before
 
 
-async def turn_invalid(grove: Grove) -> None:
+async def turn_invalid(grove: GroveCluster) -> None:
     """And ask for more, which is not done either."""
     edit = {"spec": {"replicas": 3, "template": {"terminationDelay": "0s"}}}
     await grove.call("PATCH", f"{GROVE}/podcliquesets/train", edit)
@@ -569,6 +569,6 @@ async def test_a_refusal_that_lasts_is_one_error_and_one_event_however_often_it_
         assert len(events) == 2
 
 
-async def _has_error(grove: Grove, clique: str) -> bool:
+async def _has_error(grove: GroveCluster, clique: str) -> bool:
     status = (await grove.list("podcliques")).get(clique, {}).get("status", {})
     return any("Not A Name" in e["description"] for e in status.get("lastErrors", []))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.flow.operating import Grove, running
+from tests.flow.operating import GroveCluster, running
 
 pytestmark = pytest.mark.looptime
 
@@ -61,11 +61,11 @@ SET: dict[str, Any] = {
 }
 
 
-async def claims(grove: Grove) -> set[str]:
+async def claims(grove: GroveCluster) -> set[str]:
     return set(await grove.list("resourceclaims"))
 
 
-async def make_template(grove: Grove, device: str = "gpu") -> None:
+async def make_template(grove: GroveCluster, device: str = "gpu") -> None:
     body = {"metadata": {"name": "external", "namespace": "default"}, "spec": {"spec": devices(device)}}
     await grove.cluster.create(
         TEMPLATES, {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"} | body

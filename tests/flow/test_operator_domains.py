@@ -6,7 +6,7 @@ import pytest
 
 from grove.api import labels
 from grove.api.config import Network, OperatorConfiguration
-from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
 
@@ -43,7 +43,7 @@ def enrolled() -> Json:
     return found
 
 
-async def domains(grove: Grove) -> dict[str, str]:
+async def domains(grove: GroveCluster) -> dict[str, str]:
     """Their uids by their names."""
     found = (await grove.call("GET", DOMAINS))["items"]
     return {d["metadata"]["name"]: d["metadata"]["uid"] for d in found}

@@ -10,7 +10,7 @@ import pytest
 from grove_sandbox.faults import Faults, FaultyTransport, Killed, Rates
 
 from grove.api import labels
-from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, example, operator
 
 pytestmark = pytest.mark.looptime
 
@@ -28,7 +28,7 @@ def small() -> Json:
     return found
 
 
-async def picture(grove: Grove) -> dict[str, Any]:
+async def picture(grove: GroveCluster) -> dict[str, Any]:
     """What there is, without what differs from run to run: names of pods, uids, versions, times."""
     pods = (await grove.list("pods")).values()
     found: dict[str, Any] = {
@@ -95,7 +95,7 @@ async def test_an_operator_killed_after_any_single_write_is_carried_on_by_the_ne
             assert await picture(grove) == expected, f"killed after write {last}"
 
 
-async def _run_until_killed(grove: Grove, write: int) -> None:
+async def _run_until_killed(grove: GroveCluster, write: int) -> None:
     made: list[FaultyTransport] = []
 
     def through(server: Any) -> FaultyTransport:
@@ -132,7 +132,7 @@ async def test_chaos_while_scaling_and_deleting_pods_ends_in_order(seed: int) ->
         assert +named == pods
 
 
-async def _disturb(grove: Grove, dice: random.Random) -> None:
+async def _disturb(grove: GroveCluster, dice: random.Random) -> None:
     path = "/apis/grove.io/v1alpha1/namespaces/default"
     pods = sorted(await grove.list("pods"))
     match dice.choice(("pod", "clique", "group", "set", "gang")):

@@ -12,7 +12,7 @@ from grove.api import labels
 from grove.api.config import OperatorConfiguration, TopologyAwareScheduling
 from grove.api.serialization import yaml
 from grove.runtime.client.transport import Request, Response, Transport
-from tests.flow.operating import Grove, Json, example, operator, running
+from tests.flow.operating import GroveCluster, Json, example, operator, running
 
 pytestmark = pytest.mark.looptime
 
@@ -25,7 +25,7 @@ AUTOSCALED = Path(__file__).parents[1] / "golden" / "manifests" / "autoscale.yam
 THEIRS = "example.com/theirs"
 
 
-async def up(grove: Grove, manifest: Json) -> None:
+async def up(grove: GroveCluster, manifest: Json) -> None:
     manifest["metadata"]["namespace"] = "default"
     await grove.apply(manifest)
     await grove.settle()
@@ -36,7 +36,7 @@ def autoscaled() -> Json:
     return found
 
 
-async def parts(grove: Grove) -> dict[str, list[str]]:
+async def parts(grove: GroveCluster) -> dict[str, list[str]]:
     """What there is of sets beside themselves."""
     kinds = (
         "podcliques",
@@ -57,7 +57,7 @@ def _is_part(obj: Json) -> bool:
     return labels.PART_OF in obj["metadata"].get("labels", {})
 
 
-async def events(grove: Grove) -> list[Json]:
+async def events(grove: GroveCluster) -> list[Json]:
     found: list[Json] = (await grove.call("GET", "/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
     return found
 
@@ -256,7 +256,7 @@ async def test_errors_go_away_with_their_cause_on_the_clique_and_on_the_set() ->
                 assert "lastErrors" not in obj["status"], f"{kind} {name}"
 
 
-async def _says(grove: Grove, words: str) -> bool:
+async def _says(grove: GroveCluster, words: str) -> bool:
     status = (await grove.list("podcliquesets"))["llama"].get("status", {})
     return any(words in c["message"] for c in status.get("conditions", []))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from grove.api import PodCliqueSet, labels
 from grove.api.serialization import codec
 from grove.api.validation import validate
-from tests.flow.operating import Grove, Json, operator, running
+from tests.flow.operating import GroveCluster, Json, operator, running
 
 POD = {
     "containers": [
@@ -64,7 +64,7 @@ def pods_wanted(pcs: Json) -> int:
     return int(one * pcs["spec"]["replicas"])
 
 
-async def uids(grove: Grove) -> dict[str, str]:
+async def uids(grove: GroveCluster) -> dict[str, str]:
     found: dict[str, str] = {}
     for plural in ("pods", "podcliques", "podgangs", "podcliquescalinggroups", "services"):
         for name, obj in (await grove.list(plural)).items():

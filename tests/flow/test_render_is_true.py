@@ -10,7 +10,7 @@ from grove.api.config import OperatorConfiguration
 from grove.cli.render.offline import Offline
 from grove.plan.difference import difference
 from grove.plan.render import Sizes
-from tests.flow.operating import Grove, Json, example, running
+from tests.flow.operating import GroveCluster, Json, example, running
 
 pytestmark = pytest.mark.looptime
 
@@ -37,7 +37,7 @@ async def test_rendered_objects_are_those_in_the_cluster(manifest: Callable[[], 
         assert difference(_comparable(made[_identity(obj)]), _comparable(obj)) is None, _identity(obj)
 
 
-async def _everything(grove: Grove, shown: list[Json]) -> list[Json]:
+async def _everything(grove: GroveCluster, shown: list[Json]) -> list[Json]:
     """All objects of a set of the kinds that were shown."""
     found: list[Json] = []
     for version, kind in sorted({(o["apiVersion"], o["kind"]) for o in shown}):

@@ -15,7 +15,7 @@ from grove.schedulers.kai import Kai
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.registry import Factory
 from grove.schedulers.volcano import Volcano
-from tests.flow.operating import Grove, cluster_with_crds, example, operator
+from tests.flow.operating import GroveCluster, cluster_with_crds, example, operator
 from tests.flow.test_operator_faults import picture, small
 
 pytestmark = pytest.mark.looptime
@@ -32,19 +32,19 @@ def configuration(*, separate: str) -> OperatorConfiguration:
 APART = configuration(separate="default-scheduler")
 
 
-def operating(grove: Grove, **more: Any) -> AbstractAsyncContextManager[Any]:
+def operating(grove: GroveCluster, **more: Any) -> AbstractAsyncContextManager[Any]:
     return operator(grove, **{"configuration": APART, "factories": FACTORIES, **more})
 
 
-def backend(grove: Grove, name: str = "default", **more: Any) -> AbstractAsyncContextManager[Any]:
+def backend(grove: GroveCluster, name: str = "default", **more: Any) -> AbstractAsyncContextManager[Any]:
     return backend_alone(grove, name, **{"configuration": APART, "factories": FACTORIES, **more})
 
 
-async def gates(grove: Grove) -> int:
+async def gates(grove: GroveCluster) -> int:
     return sum(bool(p["spec"].get("schedulingGates")) for p in (await grove.list("pods")).values())
 
 
-async def conditions(grove: Grove, gang: str) -> dict[str, dict[str, Any]]:
+async def conditions(grove: GroveCluster, gang: str) -> dict[str, dict[str, Any]]:
     found = (await grove.list("podgangs"))[gang]["status"]["conditions"]
     return {c["type"]: c for c in found}
 

@@ -16,7 +16,7 @@ from grove.plan.objects.pod_draft import PodDraft
 from grove.runtime.client.transport import Request
 from grove.schedulers.kube import Kubernetes
 from grove.schedulers.types import Refusal
-from tests.flow.operating import Grove, Json, cluster_with_crds, example, operator, running
+from tests.flow.operating import GroveCluster, Json, cluster_with_crds, example, operator, running
 
 pytestmark = pytest.mark.looptime
 
@@ -32,12 +32,12 @@ def train(replicas: int = 1, **annotations: str) -> Json:
     return found
 
 
-async def running_condition(grove: Grove, name: str = "train") -> Json:
+async def running_condition(grove: GroveCluster, name: str = "train") -> Json:
     status = (await grove.list("podcliquesets"))[name]["status"]
     return next(dict(c) for c in status["conditions"] if c["type"] == "Running")
 
 
-async def columns(grove: Grove, path: str) -> list[dict[str, Any]]:
+async def columns(grove: GroveCluster, path: str) -> list[dict[str, Any]]:
     """What `kubectl get` shows."""
     accept = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
     answer = await grove.cluster.server.send(Request("GET", path, {}, accept))
@@ -74,7 +74,7 @@ async def test_a_set_that_runs_says_so_with_its_last_replica() -> None:
         assert (said["status"], said["reason"], said["observedGeneration"]) == ("True", "Running", 1)
 
 
-async def _available(grove: Grove, replicas: int) -> bool:
+async def _available(grove: GroveCluster, replicas: int) -> bool:
     status = (await grove.list("podcliquesets"))["train"].get("status", {})
     return bool(status.get("availableReplicas") == replicas)
 
@@ -116,7 +116,7 @@ async def test_the_reason_is_the_one_that_explain_gives(annotations: Any, reason
         assert (answer.reason, answer.message in said["message"]) == (reason, True)
 
 
-async def one_of_four_does_not_run(grove: Grove) -> None:
+async def one_of_four_does_not_run(grove: GroveCluster) -> None:
     """It is train-2: a pod of it goes, and no node takes another."""
     await grove.apply(train(replicas=4))
     await grove.settle()
@@ -170,7 +170,7 @@ async def test_every_word_of_a_scheduler_is_passed_on_however_soon_it_follows_th
             assert word in (await running_condition(grove))["message"]
 
 
-async def _say(grove: Grove, pod: str, word: str) -> None:
+async def _say(grove: GroveCluster, pod: str, word: str) -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": word}
     path = f"/api/v1/namespaces/default/pods/{pod}/status"
     await grove.call("PATCH", path, {"status": {"conditions": [condition]}})
@@ -197,7 +197,7 @@ async def test_a_set_whose_parts_are_all_scaled_to_zero_says_so_as_explain_does(
         assert seen == [("True", "ScaledToZero", "ScaledToZero"), ("True", "Running", "Running")]
 
 
-async def _scalable(grove: Grove) -> dict[str, int]:
+async def _scalable(grove: GroveCluster) -> dict[str, int]:
     """The scaling groups, and the cliques that are in none: their paths, and how many replicas each has."""
     found: dict[str, int] = {}
     for plural in ("podcliquescalinggroups", "podcliques"):
@@ -208,7 +208,7 @@ async def _scalable(grove: Grove) -> dict[str, int]:
     return found
 
 
-async def _nodes(grove: Grove) -> list[str]:
+async def _nodes(grove: GroveCluster) -> list[str]:
     return [n["metadata"]["name"] for n in (await grove.call("GET", "/api/v1/nodes"))["items"]]
 
 

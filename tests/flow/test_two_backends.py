@@ -9,7 +9,7 @@ from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.server import SingleResponseStream
 from grove_sandbox.cluster import CRDS
 from grove_sandbox.flow.backend.queries import clique, condition, gated
-from grove_sandbox.flow.cluster import Grove, Json, running
+from grove_sandbox.flow.cluster import GroveCluster, Json, running
 from grove_sandbox.schedulers.catalog import CATALOG
 
 from grove.api import labels
@@ -80,7 +80,7 @@ class Guarded:
 
 def cluster(
     *, schedulers: tuple[str, ...] = ("koordinator", "volcano")
-) -> AbstractAsyncContextManager[Grove]:
+) -> AbstractAsyncContextManager[GroveCluster]:
     profiles = [SchedulerProfile(name=name) for name in (GOOD, BAD)]
     return running(
         configuration=OperatorConfiguration(scheduler=Schedulers(profiles=profiles)),
@@ -101,7 +101,7 @@ def a_set(scheduler: str) -> Json:
     }
 
 
-async def running_sets(grove: Grove) -> set[str]:
+async def running_sets(grove: GroveCluster) -> set[str]:
     """The schedulers whose set has all its pods running."""
     pods = (await grove.list("pods")).values()
     up = [p["spec"]["schedulerName"] for p in pods if p["status"]["phase"] == "Running"]
@@ -166,7 +166,7 @@ async def test_cliques_that_name_different_schedulers_are_named_with_a_remedy() 
         assert await grove.list("podgangs") == {}
 
 
-async def _conditions(grove: Grove, name: str) -> dict[str, Json]:
+async def _conditions(grove: GroveCluster, name: str) -> dict[str, Json]:
     found = (await grove.list("podcliquesets"))[name]["status"]["conditions"]
     return {c["type"]: c for c in found}
 
@@ -251,6 +251,6 @@ async def test_a_backend_whose_kinds_are_missing_says_so_on_its_gangs_and_heals(
         assert await gated(grove) == {}
 
 
-async def _are(grove: Grove, expected: set[str], *, at_least: bool = False) -> bool:
+async def _are(grove: GroveCluster, expected: set[str], *, at_least: bool = False) -> bool:
     found = await running_sets(grove)
     return expected <= found if at_least else found == expected

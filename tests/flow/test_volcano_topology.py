@@ -4,7 +4,7 @@ import pytest
 from grove_sandbox.nodes import RACK, node
 
 from tests.flow.gang_scenarios import PODS, Json, clique
-from tests.flow.operating import Grove
+from tests.flow.operating import GroveCluster
 from tests.flow.test_volcano_gangs import TestVolcano as Volcano
 
 pytestmark = pytest.mark.looptime
@@ -17,7 +17,7 @@ volcano = Volcano()
 NEAR: Json = {"topologyConstraint": {"topologyName": "floor", "pack": {"required": "rack"}}}
 
 
-async def prepare(grove: Grove, racks: int = 2) -> None:
+async def prepare(grove: GroveCluster, racks: int = 2) -> None:
     binding = {
         "apiVersion": "grove.io/v1alpha1",
         "kind": "ClusterTopologyBinding",

@@ -10,7 +10,7 @@ from grove.api.labels import POD_GANG
 from grove.schedulers.registry import Factory
 from grove.schedulers.yunikorn import YuniKorn
 from tests.flow.gang_scenarios import PODS, SETS, GangScenarios, Json, clique
-from tests.flow.operating import Grove
+from tests.flow.operating import GroveCluster
 
 APPLICATION = "yunikorn.apache.org/app-id"
 QUEUE = "yunikorn.apache.org/queue"
@@ -23,7 +23,7 @@ class TestYuniKorn(GangScenarios):
     factory: ClassVar[Factory] = YuniKorn
     queue_tag = ("labels", QUEUE)
 
-    async def labelled(self, grove: Grove, key: str) -> set[str]:
+    async def labelled(self, grove: GroveCluster, key: str) -> set[str]:
         return {p["metadata"]["labels"].get(key, "") for p in (await grove.list("pods")).values()}
 
     async def test_one_cpu_short_binds_nothing_and_says_why_and_room_lets_it_through(self) -> None:
@@ -134,7 +134,7 @@ class TestYuniKorn(GangScenarios):
             await grove.settle()
             assert await self.bound(grove) == 6
 
-    async def released(self, grove: Grove) -> int:
+    async def released(self, grove: GroveCluster) -> int:
         """How many gangs have pods without a gate."""
         pods = (await grove.list("pods")).values()
         return len({p["metadata"]["labels"][POD_GANG] for p in pods if not p["spec"].get("schedulingGates")})
@@ -200,7 +200,7 @@ class TestYuniKorn(GangScenarios):
             await grove.settle()
             assert "other" not in await self.labelled(grove, APPLICATION)
 
-    async def opened(self, grove: Grove, count: int) -> bool:
+    async def opened(self, grove: GroveCluster, count: int) -> bool:
         return grove.observer.opened == count
 
     # There is no object that could be missing, edited or deleted; queues and priorities are those of the pods.

@@ -8,6 +8,7 @@
 `nodes`            manifests of nodes
 `clock`            a wall clock that follows the event loop
 `timestamps`       times as Kubernetes writes them
+`label_selectors`  matches labels against selectors
 `faults`           injects faults between a client and the API server
 `http`             serves the API server on a port
 `webhooks`         sends admission reviews over HTTPS

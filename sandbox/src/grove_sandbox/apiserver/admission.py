@@ -16,7 +16,7 @@ from grove_sandbox.apiserver.errors import GroupResource, StatusError
 from grove_sandbox.apiserver.patching.json_patch import apply_json_patch
 from grove_sandbox.apiserver.state import USER, ApiCall
 from grove_sandbox.apiserver.storage import Object
-from grove_sandbox.apiserver.verbs.selectors import matches_selector
+from grove_sandbox.label_selectors import selector_matches
 
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 GROUP = "admissionregistration.k8s.io"
@@ -89,14 +89,14 @@ def _selects(hook: Object, attempt: AdmissionAttempt) -> bool:
     call = attempt.call
     if call.type.namespaced:
         namespace = call.state.find("", "v1", "namespaces", call.namespace)
-        if not matches_selector(hook.get("namespaceSelector") or {}, namespace.labels if namespace else {}):
+        if not selector_matches(hook.get("namespaceSelector") or {}, namespace.labels if namespace else {}):
             return False
     labels = [
         (obj.get("metadata") or {}).get("labels") or {}
         for obj in (attempt.obj, attempt.old)
         if obj is not None
     ]
-    return any(matches_selector(hook.get("objectSelector") or {}, found) for found in labels)
+    return any(selector_matches(hook.get("objectSelector") or {}, found) for found in labels)
 
 
 async def _call_hook(hook: Object, attempt: AdmissionAttempt) -> Object | None:

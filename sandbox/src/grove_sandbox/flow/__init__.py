@@ -19,12 +19,12 @@ pytest.register_assert_rewrite(
 )
 
 from grove_sandbox.flow.backend.suite import BackendFlow  # noqa: E402
-from grove_sandbox.flow.cluster import Grove, RefusedError, cluster_with_crds, operator, running  # noqa: E402
+from grove_sandbox.flow.cluster import GroveCluster, RefusedError, cluster_with_crds, operator, running  # noqa: E402
 from grove_sandbox.flow.gate_observer import NoGateOpensEarly  # noqa: E402
 
 __all__ = [
     "BackendFlow",
-    "Grove",
+    "GroveCluster",
     "NoGateOpensEarly",
     "RefusedError",
     "cluster_with_crds",

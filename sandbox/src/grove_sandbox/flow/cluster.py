@@ -46,7 +46,7 @@ class RefusedError(AssertionError):
         self.status = status
 
 
-class Grove:
+class GroveCluster:
     """A cluster with Grove's CRDs. `writes` lists all writes by all clients, such as `ADDED pods`."""
 
     def __init__(self, cluster: EmbeddedCluster, observer: NoGateOpensEarly) -> None:
@@ -113,7 +113,7 @@ async def cluster_with_crds(
     policies: Sequence[Policy] = (),
     gates: Collection[str] = (),
     **settings: Any,
-) -> AsyncIterator[Grove]:
+) -> AsyncIterator[GroveCluster]:
     """A cluster with Grove's CRDs and without an operator.
 
     `definitions` are additional CRDs. `policies` are simulated schedulers beside those named by `schedulers`. `gates`
@@ -132,7 +132,7 @@ async def cluster_with_crds(
                 )
                 for p in policies
             ]
-            yield Grove(cluster, observer)
+            yield GroveCluster(cluster, observer)
             for simulator in simulators:
                 simulator.cancel()
 
@@ -145,7 +145,7 @@ async def running(
     seed: int = 0,
     through: Callable[[Transport], Transport] | None = None,
     **settings: Any,
-) -> AsyncIterator[Grove]:
+) -> AsyncIterator[GroveCluster]:
     """A cluster with an operator. `settings` go to `cluster_with_crds`."""
     async with (
         cluster_with_crds(seed=seed, **settings) as grove,
@@ -156,7 +156,7 @@ async def running(
 
 @asynccontextmanager
 async def operator(
-    grove: Grove,
+    grove: GroveCluster,
     *,
     configuration: OperatorConfiguration | None = None,
     factories: Mapping[str, Factory] | None = None,
@@ -186,7 +186,7 @@ async def operator(
 
 @asynccontextmanager
 async def backend_alone(
-    grove: Grove,
+    grove: GroveCluster,
     name: str,
     *,
     configuration: OperatorConfiguration,

@@ -72,7 +72,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _yes(text: str) -> bool:
+def _boolean(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(text)
     return text == "true"
@@ -80,7 +80,7 @@ def _yes(text: str) -> bool:
 
 _READERS: dict[str, Callable[[str], object]] = {
     "ready_after": _seconds,
-    "never_ready": _yes,
+    "never_ready": _boolean,
     "image_error": str,
     "init_seconds": _seconds,
     "init_exit_code": int,

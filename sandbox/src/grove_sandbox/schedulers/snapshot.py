@@ -9,14 +9,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from grove_sandbox.label_selectors import expression_matches, selector_matches
 from grove_sandbox.schedulers.amounts import Amounts, amounts, request_of
-from grove_sandbox.schedulers.objects import (
-    Json,
-    SchedulerNode,
-    SchedulerPod,
-    expression_matches,
-    selector_matches,
-)
+from grove_sandbox.schedulers.objects import Json, SchedulerNode, SchedulerPod
 
 
 @dataclass

@@ -15,7 +15,7 @@ from grove_sandbox.apiserver.schema.definitions import META, REF, Definitions
 from grove_sandbox.apiserver.schema.shapes import MismatchError, Shape
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object
-from grove_sandbox.apiserver.verbs.selectors import dotted
+from grove_sandbox.apiserver.verbs.selectors import field_reader
 from grove_sandbox.timestamps import age
 
 
@@ -116,7 +116,7 @@ def custom_type(spec: Object, version: Object, meta_shape: Shape) -> ServedResou
         or (AGE,),
         custom=True,
         fields={
-            field["jsonPath"].strip("."): dotted(field["jsonPath"].strip("."))
+            field["jsonPath"].strip("."): field_reader(field["jsonPath"].strip("."))
             for field in version.get("selectableFields") or ()
         },
     )

@@ -16,7 +16,7 @@ from grove_sandbox.apiserver.responses.kubectl_table import TableColumn
 from grove_sandbox.apiserver.schema.defaults import DEFAULTS
 from grove_sandbox.apiserver.schema.definitions import Dialect, load, name_of
 from grove_sandbox.apiserver.schema.shapes import Shape, ShapeCompiler
-from grove_sandbox.apiserver.verbs.selectors import dotted
+from grove_sandbox.apiserver.verbs.selectors import field_reader
 
 Fields = Mapping[str, Callable[[dict[str, Any]], str]]
 
@@ -64,7 +64,7 @@ class BuiltinKind:
 
 
 def _fields(*paths: str) -> Fields:
-    return {path: dotted(path) for path in paths}
+    return {path: field_reader(path) for path in paths}
 
 
 _POD_FIELDS = _fields(
@@ -77,12 +77,12 @@ _EVENT_FIELDS = _fields(
     "reportingComponent", "source", "type",
 )  # fmt: skip
 _NEW_EVENT_FIELDS = {
-    "reason": dotted("reason"),
-    "type": dotted("type"),
-    "reportingController": dotted("reportingComponent"),
-    **{f"regarding.{f}": dotted(f"involvedObject.{f}") for f in ("kind", "name", "namespace", "uid")},
+    "reason": field_reader("reason"),
+    "type": field_reader("type"),
+    "reportingController": field_reader("reportingComponent"),
+    **{f"regarding.{f}": field_reader(f"involvedObject.{f}") for f in ("kind", "name", "namespace", "uid")},
 }
-_NODE_FIELDS = {"spec.unschedulable": dotted("spec.unschedulable", default="false")}
+_NODE_FIELDS = {"spec.unschedulable": field_reader("spec.unschedulable", default="false")}
 _RBAC = "rbac.authorization.k8s.io/v1"
 _HOOKS = "admissionregistration.k8s.io/v1"
 

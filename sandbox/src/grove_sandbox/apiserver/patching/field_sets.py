@@ -162,7 +162,7 @@ def decode(tree: dict[str, Any], path: Path = ()) -> Fields:
     return frozenset(found)
 
 
-def dotted(path: Path) -> str:
+def path_text(path: Path) -> str:
     """The path as conflict messages print it: `.spec.containers[name="a"].image`."""
     text = ""
     for step in path:

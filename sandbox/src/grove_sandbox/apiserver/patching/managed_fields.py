@@ -17,7 +17,7 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 
 
 @dataclass(frozen=True)
-class Owner:
+class FieldManager:
     manager: str
     operation: str  # Apply or Update
     api_version: str
@@ -30,9 +30,9 @@ class Owner:
         return self.manager, self.operation, self.subresource
 
 
-def read(obj: Object) -> list[Owner]:
+def read(obj: Object) -> list[FieldManager]:
     return [
-        Owner(
+        FieldManager(
             entry.get("manager", ""),
             entry.get("operation", ""),
             entry.get("apiVersion", ""),
@@ -44,7 +44,7 @@ def read(obj: Object) -> list[Owner]:
     ]
 
 
-def write(owners: list[Owner]) -> list[dict[str, Any]]:
+def write(owners: list[FieldManager]) -> list[dict[str, Any]]:
     entries = []
     for owner in owners:
         if not owner.fields and owner.operation == "Update":
@@ -63,12 +63,12 @@ def write(owners: list[Owner]) -> list[dict[str, Any]]:
     return entries
 
 
-def author_of(call: ApiCall) -> Owner:
+def author_of(call: ApiCall) -> FieldManager:
     """The manager of a plain write: the query parameter `fieldManager`, or else the program in the User-Agent."""
     agent = call.headers.get("user-agent", "").partition("/")[0]
     manager = call.query.get("fieldManager") or agent or "unknown"
     now = call.state.timestamp()
-    return Owner(manager, "Update", call.type.api_version, now, frozenset(), call.subresource)
+    return FieldManager(manager, "Update", call.type.api_version, now, frozenset(), call.subresource)
 
 
 def typed_of(call: ApiCall) -> Typed:
@@ -78,7 +78,7 @@ def typed_of(call: ApiCall) -> Typed:
     return Typed(definitions, schema)
 
 
-def track_update(new: Object, old: Object, typed: Typed, author: Owner) -> None:
+def track_update(new: Object, old: Object, typed: Typed, author: FieldManager) -> None:
     """Records a plain write: its author owns the changed fields, and nobody owns the removed ones."""
     owners = read(old)
     if not owners:

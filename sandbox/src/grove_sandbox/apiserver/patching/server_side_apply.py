@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from grove_sandbox.apiserver.errors import StatusError, bad_request, invalid_object, required
 from grove_sandbox.apiserver.patching import managed_fields
-from grove_sandbox.apiserver.patching.field_sets import Fields, Typed, dotted
-from grove_sandbox.apiserver.patching.managed_fields import BEFORE_FIRST_APPLY, Owner, typed_of
+from grove_sandbox.apiserver.patching.field_sets import Fields, Typed, path_text
+from grove_sandbox.apiserver.patching.managed_fields import BEFORE_FIRST_APPLY, FieldManager, typed_of
 from grove_sandbox.apiserver.requests.decoding import read_body
 from grove_sandbox.apiserver.state import ApiCall
 from grove_sandbox.apiserver.storage import Object, Stored
@@ -30,7 +30,7 @@ async def apply(call: ApiCall) -> tuple[Stored, int]:
             f"the name of the object ({meta['name']}) does not match the name on the URL ({call.name})"
         )
     typed = typed_of(call)
-    mine = Owner(
+    mine = FieldManager(
         manager,
         "Apply",
         call.type.api_version,
@@ -44,12 +44,12 @@ async def apply(call: ApiCall) -> tuple[Stored, int]:
     return await modify(call, lambda live: _merged(call, typed, live, config, mine), tracked=False)
 
 
-def _merged(call: ApiCall, typed: Typed, live: Object, config: Object, mine: Owner) -> Object:
+def _merged(call: ApiCall, typed: Typed, live: Object, config: Object, mine: FieldManager) -> Object:
     owners = managed_fields.read(live)
     present = typed.fields(live)
     if not owners:
         creation = live["metadata"].get("creationTimestamp", "")
-        first = Owner(BEFORE_FIRST_APPLY, "Update", mine.api_version, creation, frozenset(present))
+        first = FieldManager(BEFORE_FIRST_APPLY, "Update", mine.api_version, creation, frozenset(present))
         owners = [first]
     merged: Object = typed.merge(live, config)
     after = typed.fields(merged)
@@ -72,11 +72,11 @@ def _merged(call: ApiCall, typed: Typed, live: Object, config: Object, mine: Own
     return {**merged, "metadata": meta}
 
 
-def _refuse_conflicts(others: list[Owner], taken: Fields) -> None:
+def _refuse_conflicts(others: list[FieldManager], taken: Fields) -> None:
     causes = []
     lines = []
     for owner in others:
-        found = sorted(dotted(path) for path in owner.fields & taken)
+        found = sorted(path_text(path) for path in owner.fields & taken)
         if found:
             using = f" using {owner.api_version} at {owner.time}" if owner.operation == "Update" else ""
             lines.append((owner, found))

@@ -45,24 +45,6 @@ def parse_labels(text: str) -> list[LabelTest]:
     return tests
 
 
-def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether labels match a LabelSelector, with `matchLabels` and `matchExpressions`."""
-    for key, value in (selector.get("matchLabels") or {}).items():
-        if labels.get(key) != value:
-            return False
-    for rule in selector.get("matchExpressions") or ():
-        key, values = rule["key"], rule.get("values") or ()
-        found = {
-            "In": labels.get(key) in values,
-            "NotIn": labels.get(key) not in values,
-            "Exists": key in labels,
-            "DoesNotExist": key not in labels,
-        }
-        if not found[rule["operator"]]:
-            return False
-    return True
-
-
 def _set_test(match: re.Match[str]) -> LabelTest:
     key, operator = _key(match[1]), match[2]
     values = frozenset(value.strip() for value in match[3].split(","))
@@ -136,7 +118,7 @@ def _field_test(resource_type: ServedResource, term: str) -> Matcher:
     return lambda stored: (read(stored.obj) == value) is want
 
 
-def dotted(path: str, default: str = "") -> Callable[[dict[str, Any]], str]:
+def field_reader(path: str, default: str = "") -> Callable[[dict[str, Any]], str]:
     """A reader of a path such as `spec.nodeName`, as the string that a field selector compares."""
     steps = path.split(".")
 

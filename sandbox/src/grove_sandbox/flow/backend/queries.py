@@ -6,7 +6,7 @@ from typing import Any
 from grove.api import labels
 from grove.schedulers.types import ObjectKind
 
-from grove_sandbox.flow.cluster import Grove, Json
+from grove_sandbox.flow.cluster import GroveCluster, Json
 from grove_sandbox.flow.object_observer import gates_of
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -26,23 +26,23 @@ def clique(name: str, replicas: int, *, minimum: int | None = None) -> Json:
     return {"name": name, "spec": spec | ({"minAvailable": minimum} if minimum else {})}
 
 
-async def bound(grove: Grove) -> int:
+async def bound(grove: GroveCluster) -> int:
     """The number of pods that have a node."""
     return sum(1 for p in (await grove.list("pods")).values() if p["spec"].get("nodeName"))
 
 
-async def gated(grove: Grove) -> dict[str, int]:
+async def gated(grove: GroveCluster) -> dict[str, int]:
     """The number of pods with gates, by gang."""
     pods = (await grove.list("pods")).values()
     return dict(Counter(p["metadata"]["labels"][labels.POD_GANG] for p in pods if gates_of(p)))
 
 
-async def schedulers(grove: Grove) -> dict[str, int]:
+async def schedulers(grove: GroveCluster) -> dict[str, int]:
     """The number of pods by `schedulerName`."""
     return dict(Counter(p["spec"]["schedulerName"] for p in (await grove.list("pods")).values()))
 
 
-async def condition(grove: Grove, gang: str, kind: str) -> Json:
+async def condition(grove: GroveCluster, gang: str, kind: str) -> Json:
     """The condition of type `kind` of a PodGang."""
     found = (await grove.list("podgangs"))[gang]
     return next(dict(c) for c in found["status"]["conditions"] if c["type"] == kind)

@@ -14,7 +14,14 @@ from grove.schedulers.registry import Factory
 
 from grove_sandbox.flow.backend.queries import PODS, SETS, Objects, object_path
 from grove_sandbox.flow.bystander import Bystander
-from grove_sandbox.flow.cluster import Grove, Json, RefusedError, backend_alone, cluster_with_crds, operator
+from grove_sandbox.flow.cluster import (
+    GroveCluster,
+    Json,
+    RefusedError,
+    backend_alone,
+    cluster_with_crds,
+    operator,
+)
 from grove_sandbox.flow.object_observer import ObjectsBeforeGates
 from grove_sandbox.nodes import node
 from grove_sandbox.schedulers.policy import Policy
@@ -62,7 +69,7 @@ class BackendSetup:
     @asynccontextmanager
     async def operating(
         self, *, cpus: int = 5, installed: bool = True, seed: int = 0, **more: Any
-    ) -> AsyncIterator[Grove]:
+    ) -> AsyncIterator[GroveCluster]:
         """A cluster of `cpus` nodes with one CPU each, and an operator. `installed=False`: no CRDs of the scheduler."""
         async with (
             self.prepared(cpus=cpus, installed=installed, seed=seed) as grove,
@@ -71,7 +78,9 @@ class BackendSetup:
             yield grove
 
     @asynccontextmanager
-    async def prepared(self, *, cpus: int = 5, installed: bool = True, seed: int = 0) -> AsyncIterator[Grove]:
+    async def prepared(
+        self, *, cpus: int = 5, installed: bool = True, seed: int = 0
+    ) -> AsyncIterator[GroveCluster]:
         """The same cluster without an operator."""
         backend, make = self.backend(), type(self).policy
         async with cluster_with_crds(
@@ -88,7 +97,7 @@ class BackendSetup:
             yield grove
 
     @asynccontextmanager
-    async def operator(self, grove: Grove, seed: int = 0, **more: Any) -> AsyncIterator[None]:
+    async def operator(self, grove: GroveCluster, seed: int = 0, **more: Any) -> AsyncIterator[None]:
         """An operator with the backend as default and `Bystander` beside it. `more` goes to `flow.cluster.operator`."""
         backend = self.backend()
         profile = SchedulerProfile(
@@ -122,12 +131,12 @@ class BackendSetup:
             "spec": {"replicas": 1, "template": {"cliques": list(cliques), **template}},
         }
 
-    async def choose(self, grove: Grove, backend: str | None) -> None:
+    async def choose(self, grove: GroveCluster, backend: str | None) -> None:
         """Moves the set `demo` to another backend. None is the default."""
         patch = {"metadata": {"annotations": {labels.SCHEDULER_BACKEND: backend}}}
         await grove.call("PATCH", f"{SETS}/demo", patch)
 
-    async def objects(self, grove: Grove) -> Objects:
+    async def objects(self, grove: GroveCluster) -> Objects:
         """All objects of the backend's kinds that a PodGang owns."""
         found: Objects = {}
         for kind in self.backend().kinds:
@@ -141,7 +150,7 @@ class BackendSetup:
                     found[kind, obj["metadata"]["name"]] = head | obj
         return found
 
-    async def delete_all_pods(self, grove: Grove) -> None:
+    async def delete_all_pods(self, grove: GroveCluster) -> None:
         await grove.settle()
         for name in await grove.list("pods"):
             await grove.call("DELETE", f"{PODS}/{name}")

@@ -7,7 +7,7 @@ from grove.runtime.client.objects import APIResource
 from grove_sandbox.schedulers.amounts import Amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang
 from grove_sandbox.schedulers.kai.queues import Queues
-from grove_sandbox.schedulers.kai.subgroups import Subgroup, everything, path_to, subgroup_tree
+from grove_sandbox.schedulers.kai.subgroups import Subgroup, path_to, subgroup_tree, with_descendants
 from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, SchedulerEvent, View
 from grove_sandbox.schedulers.snapshot import Snapshot, label_domains
@@ -175,7 +175,7 @@ class KaiJob:
         """Reason and message if the group cannot be tried at all. Empty if it can."""
         if problem := queues.missing(self.queue):
             return "QueueDoesNotExist", problem
-        for node in everything(self.tree):
+        for node in with_descendants(self.tree):
             name = node.constraint.get("topology")
             if not name:
                 continue

@@ -63,10 +63,10 @@ def _is_unreachable(name: str, parents: dict[str, str]) -> bool:
     return False
 
 
-def everything(node: Subgroup) -> Iterator[Subgroup]:
+def with_descendants(node: Subgroup) -> Iterator[Subgroup]:
     yield node
     for child in node.children:
-        yield from everything(child)
+        yield from with_descendants(child)
 
 
 def path_to(node: Subgroup, leaf: Subgroup) -> list[Subgroup]:

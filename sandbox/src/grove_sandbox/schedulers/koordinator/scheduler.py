@@ -51,7 +51,7 @@ class KoordinatorScheduler:
         result = Round()
         snapshot = view.snapshot()
         pods = view.live(self.scheduler_name)
-        gangs = {key: _Gang(group, view) for key, group in view.of("podgroups").items()}
+        gangs = {key: _KoordinatorGang(group, view) for key, group in view.of("podgroups").items()}
         for pod in pods:
             gang = gangs.get(_gang_key(pod))
             if gang is not None and _LINK in pod.metadata.labels:
@@ -69,7 +69,12 @@ class KoordinatorScheduler:
         return result
 
     def _attempt(
-        self, snapshot: Snapshot, group: frozenset[ObjectKey], gangs: list["_Gang"], view: View, result: Round
+        self,
+        snapshot: Snapshot,
+        group: frozenset[ObjectKey],
+        gangs: list["_KoordinatorGang"],
+        view: View,
+        result: Round,
     ) -> None:
         pending = [pod for gang in gangs for pod in gang.pending()]
         if not any(not pod.gated for pod in pending):
@@ -105,7 +110,7 @@ class KoordinatorScheduler:
             if place_alone(snapshot, pod, result):
                 gangs[0].released += 0 if pod not in gangs[0].pods else 1
 
-    def _domains(self, gang: "_Gang", snapshot: Snapshot, view: View) -> list[Domain]:
+    def _domains(self, gang: "_KoordinatorGang", snapshot: Snapshot, view: View) -> list[Domain]:
         """The domains of the topology tree, narrowest layer first, up to the widest layer that the gang allows."""
         if not self._network_topology:
             return []
@@ -135,7 +140,7 @@ class KoordinatorScheduler:
 
 
 @dataclass
-class _Gang:
+class _KoordinatorGang:
     pod_group: PolicyObject
     view: View
     pods: list[SchedulerPod] = field(default_factory=list)
@@ -198,7 +203,11 @@ class _Gang:
 
 
 def _try(
-    snapshot: Snapshot, gangs: list[_Gang], pending: list[SchedulerPod], once: bool, domain: Domain | None
+    snapshot: Snapshot,
+    gangs: list[_KoordinatorGang],
+    pending: list[SchedulerPod],
+    once: bool,
+    domain: Domain | None,
 ) -> tuple[Placement, str]:
     """Places members one by one until every gang is satisfied. The first member that fits on no node ends the attempt.
 
@@ -230,7 +239,9 @@ def _ungated(pods: Sequence[SchedulerPod]) -> list[SchedulerPod]:
     return [pod for pod in pods if not pod.gated]
 
 
-def _order(keys: frozenset[ObjectKey], gangs: dict[ObjectKey, _Gang]) -> tuple[int, str, list[ObjectKey]]:
+def _order(
+    keys: frozenset[ObjectKey], gangs: dict[ObjectKey, _KoordinatorGang]
+) -> tuple[int, str, list[ObjectKey]]:
     pods = [pod for key in keys if key in gangs for pod in gangs[key].pods]
     priority = max((pod.spec.priority for pod in pods), default=0)
     since = min((pod.metadata.creation_timestamp or "" for pod in pods), default="")

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 
 from grove.runtime.client.objects import APIResource
 
+from grove_sandbox.label_selectors import selector_matches
 from grove_sandbox.schedulers.gangs import Domain
-from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerNode, selector_matches
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerNode
 
 HYPER_NODES = APIResource("topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", namespaced=False)
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from grove.runtime.client.objects import APIResource
 
+from grove_sandbox.label_selectors import selector_matches
 from grove_sandbox.schedulers.amounts import amounts, total
 from grove_sandbox.schedulers.gangs import Domain, Gang, Placement
-from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod, selector_matches
+from grove_sandbox.schedulers.objects import Json, PolicyObject, SchedulerPod
 from grove_sandbox.schedulers.policy import PolicyStatusWrite, Round, View, by_priority
 from grove_sandbox.schedulers.snapshot import Snapshot
 from grove_sandbox.schedulers.volcano.hypernodes import HyperNodes
