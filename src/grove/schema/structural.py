@@ -47,7 +47,7 @@ _NOT_SUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "
 
 
 def check_schema(schema: Json, path: Path = ("openAPIV3Schema",)) -> list[FieldError]:
-    """All errors. If there are none, `grove.schema.compile` accepts the schema."""
+    """All errors. If there are none, `Schema` accepts it."""
     errors = [*_check(schema, path, "root")]
     if errors:
         return errors

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.schema import compile as compile_schema
+from grove.schema import Schema
 
 NAMES = st.sampled_from(["a", "b", "c", "items", "spec", "metadata", "kind", "namespace", "z"])
 SCALARS = st.one_of(
@@ -61,7 +61,7 @@ SCHEMAS = st.recursive(LEAVES, containers, max_leaves=8)
 
 @given(SCHEMAS, JSON, JSON)
 def test_validation_never_raises(schema: dict[str, Any], obj: Any, old: Any) -> None:
-    compiled = compile_schema(schema)
+    compiled = Schema(schema)
     for error in [*compiled.validate(obj), *compiled.validate(obj, old)]:
         assert str(error)
 
@@ -69,13 +69,13 @@ def test_validation_never_raises(schema: dict[str, Any], obj: Any, old: Any) -> 
 @given(SCHEMAS, JSON)
 def test_an_update_without_changes_has_no_errors_except_in_lists(schema: dict[str, Any], obj: Any) -> None:
     """Ratcheting: a stored object can be written again. Only the uniqueness of list items is checked every time."""
-    errors = compile_schema(schema).validate(obj, obj)
+    errors = Schema(schema).validate(obj, obj)
     assert all(error.reason in ("FieldValueDuplicate", "FieldValueInvalid") for error in errors), errors
 
 
 @given(SCHEMAS, JSON)
 def test_pruning_twice_is_pruning_once(schema: dict[str, Any], obj: Any) -> None:
-    compiled = compile_schema(schema)
+    compiled = Schema(schema)
     once = compiled.prune(obj)
     assert compiled.prune(once) == once
     assert compiled.unknown_fields(once) == []
@@ -83,7 +83,7 @@ def test_pruning_twice_is_pruning_once(schema: dict[str, Any], obj: Any) -> None
 
 @given(SCHEMAS, JSON)
 def test_defaulting_twice_is_defaulting_once(schema: dict[str, Any], obj: Any) -> None:
-    compiled = compile_schema(schema)
+    compiled = Schema(schema)
     once = compiled.default(obj)
     assert compiled.default(once) == once
 
@@ -91,7 +91,7 @@ def test_defaulting_twice_is_defaulting_once(schema: dict[str, Any], obj: Any) -
 @given(SCHEMAS, JSON)
 def test_no_method_changes_the_object_it_is_given(schema: dict[str, Any], obj: Any) -> None:
     before = repr(obj)
-    compiled = compile_schema(schema)
+    compiled = Schema(schema)
     compiled.prune(obj)
     compiled.default(obj)
     compiled.validate(obj)

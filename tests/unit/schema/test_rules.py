@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from grove.schema import FieldErrorReason, SchemaError, validate
-from grove.schema import compile as compile_schema
+from grove.schema import FieldErrorReason, Schema, SchemaError
 from grove.schema.rules import escape
+from tests.unit.schema.one_shot import validate
 
 INTEGER = {"type": "integer"}
 INTEGERS = {"type": "array", "items": INTEGER}
@@ -115,7 +115,7 @@ IMMUTABLE = {**STRING, "x-kubernetes-validations": [{"rule": "self == oldSelf", 
 
 
 def test_a_transition_rule_runs_only_when_there_was_a_value() -> None:
-    schema = compile_schema(ruled("true", {"a": IMMUTABLE}))
+    schema = Schema(ruled("true", {"a": IMMUTABLE}))
     assert schema.validate({"spec": {"a": "x"}}) == []
     assert schema.validate({"spec": {"a": "x"}}, {"spec": {}}) == []
     assert schema.validate({"spec": {"a": "x"}}, {"spec": {"a": "x"}}) == []
@@ -134,22 +134,22 @@ def list_of(list_type: str) -> dict[str, Any]:
 def test_items_of_a_map_list_are_correlated_by_key_and_others_not_at_all() -> None:
     old = {"spec": {"l": [{"name": "x", "a": "1"}, {"name": "y", "a": "2"}]}}
     new = {"spec": {"l": [{"name": "y", "a": "2"}, {"name": "x", "a": "9"}, {"name": "z", "a": "3"}]}}
-    assert [e.field for e in compile_schema(ruled("true", {"l": list_of("map")})).validate(new, old)] == [
+    assert [e.field for e in Schema(ruled("true", {"l": list_of("map")})).validate(new, old)] == [
         "spec.l[1].a"
     ]
-    assert compile_schema(ruled("true", {"l": list_of("atomic")})).validate(new, old) == []
+    assert Schema(ruled("true", {"l": list_of("atomic")})).validate(new, old) == []
 
 
 def test_an_optional_old_self_runs_on_creation_too() -> None:
     rule = {"rule": "oldSelf.hasValue() || self == 'first'", "optionalOldSelf": True}
-    schema = compile_schema(ruled("true", {"a": {**STRING, "x-kubernetes-validations": [rule]}}))
+    schema = Schema(ruled("true", {"a": {**STRING, "x-kubernetes-validations": [rule]}}))
     assert schema.validate({"spec": {"a": "first"}}) == []
     assert [e.field for e in schema.validate({"spec": {"a": "other"}})] == ["spec.a"]
     assert schema.validate({"spec": {"a": "other"}}, {"spec": {"a": "first"}}) == []
 
 
 def test_a_violated_rule_does_not_block_an_unrelated_update() -> None:
-    schema = compile_schema(ruled("self.a > 5", {"a": INTEGER}))
+    schema = Schema(ruled("self.a > 5", {"a": INTEGER}))
     stale = {"spec": {"a": 1}}
     assert schema.validate({"metadata": {"labels": {"x": "y"}}, **stale}, stale) == []
     assert schema.validate({"spec": {"a": 2}}, stale) != []
@@ -169,9 +169,7 @@ def test_a_rule_at_the_root_sees_the_name_and_no_other_metadata() -> None:
     assert validate(schema, {"metadata": {"name": "abc", "labels": {}}}) == []
     assert validate(schema, {"metadata": {"name": "abcdef"}}) != []
     with pytest.raises(SchemaError, match="undefined field 'labels'"):
-        compile_schema(
-            {"type": "object", "x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]}
-        )
+        Schema({"type": "object", "x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}]})
 
 
 def test_map_entries_are_written_in_brackets() -> None:
@@ -196,7 +194,7 @@ def test_map_entries_are_written_in_brackets() -> None:
 )
 def test_an_unsupported_rule_is_refused_with_its_path(rule: dict[str, Any], says: str) -> None:
     with pytest.raises(SchemaError, match=r"properties\[spec\]\.x-kubernetes-validations\[0\]") as caught:
-        compile_schema(ruled(rule, {"a": STRING}))
+        Schema(ruled(rule, {"a": STRING}))
     assert says in str(caught.value)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from grove.schema import default, prune, unknown_fields
+from tests.unit.schema.one_shot import default, prune, unknown_fields
 
 
 def obj(properties: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from grove.schema import FieldErrorReason, SchemaError, validate
-from grove.schema import compile as compile_schema
+from grove.schema import FieldErrorReason, Schema, SchemaError
+from tests.unit.schema.one_shot import validate
 
 
 def spec(schema: dict[str, Any]) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def test_junctors(junctor: dict[str, Any], good: int, bad: int) -> None:
 
 
 def test_an_unchanged_part_of_an_update_is_not_validated_again() -> None:
-    schema = compile_schema(spec(LIST_MAP))
+    schema = Schema(spec(LIST_MAP))
     old = {"spec": {"x": [{"name": "a", "n": 9}]}}
     moved = {"spec": {"x": [{"name": "b"}, {"name": "a", "n": 9}]}}
     changed = {"spec": {"x": [{"name": "a", "n": 8}]}}
@@ -261,4 +261,4 @@ def test_an_unchanged_part_of_an_update_is_not_validated_again() -> None:
 @pytest.mark.parametrize("pattern", ["(?=a)", r"(a)\1", "["])
 def test_a_pattern_that_is_not_re2_is_refused(pattern: str) -> None:
     with pytest.raises(SchemaError, match=r"properties\[x\]\.pattern"):
-        compile_schema(spec({"type": "string", "pattern": pattern}))
+        Schema(spec({"type": "string", "pattern": pattern}))

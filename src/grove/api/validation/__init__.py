@@ -52,14 +52,14 @@ class ValidationContext:
 
 
 def validate(
-    pcs: PodCliqueSet, old: PodCliqueSet | None = None, known: ValidationContext | None = None
+    pcs: PodCliqueSet, old: PodCliqueSet | None = None, context: ValidationContext | None = None
 ) -> list[Problem]:
     """Every problem of a set, after defaulting. `old` is the stored version that an update replaces.
 
     A set that is being deleted is not validated, so that its finalizer can be removed. An unchanged spec is not
     validated again, so that labels stay editable after the configuration made the set invalid.
     """
-    known = known or ValidationContext()
+    context = context or ValidationContext()
     if pcs.metadata.deletion_timestamp is not None:
         return []
     new = with_defaults(pcs)
@@ -67,7 +67,7 @@ def validate(
     problems = list(check_metadata(new.metadata))
     if before is not None and encode(new.spec) == encode(before.spec):
         return problems
-    configuration = known.configuration
+    configuration = context.configuration
     problems += check_bounds(new.spec, ("spec",))
     problems += _check_termination_delay(new)
     problems += check_cliques(new)
@@ -75,14 +75,14 @@ def validate(
     problems += check_hostnames(new)
     problems += check_startup(new)
     problems += check_pod_specs(new, creating=before is None)
-    problems += check_scheduler(new, configuration.scheduler, known.serves)
+    problems += check_scheduler(new, configuration.scheduler, context.serves)
     problems += check_sharing(new)
     problems += check_collisions(new)
     problems += check_mnnvl(new, enabled=configuration.network.auto_mnnvl_enabled)
     problems += deprecations(new)
     if before is None or repairs_topology(new, before):
         enabled = configuration.topology_aware_scheduling.enabled
-        problems += check_topology(new, enabled=enabled, topologies=known.topologies)
+        problems += check_topology(new, enabled=enabled, topologies=context.topologies)
     if before is not None:
         problems += check_update(new, before)
     return problems
