@@ -65,6 +65,7 @@ def explain(seen: Observed) -> Explanation:
 
 
 def top_reason(seen: Observed) -> Finding:
+    """The first finding of `explain`, without the counts."""
     return _findings(seen)[0][0]
 
 
@@ -81,7 +82,7 @@ def set_reason(pcs: PodCliqueSet, of_replicas: Iterable[Finding]) -> Finding:
 def _findings(seen: Observed) -> tuple[list[Finding], list[ExpectedClique]]:
     """The findings, the most important first and at least one; and the cliques that belong to the target."""
     search = _Search(seen)
-    scope = search.begin()
+    scope = search.visit_target()
     about_gangs = [f for gang, of_gang in search.by_gang.items() for f in merged(of_gang, f"PodGang/{gang}")]
     found = sorted(dict.fromkeys([*search.found, *about_gangs]), key=lambda f: f.rank)
     if not any(f.reason.weight > Weight.FINE for f in found):
@@ -98,7 +99,7 @@ class _Search:
         self._seen = seen
         self._visited: set[str] = set()
 
-    def begin(self) -> list[ExpectedClique]:
+    def visit_target(self) -> list[ExpectedClique]:
         """Visits the target, and returns its cliques."""
         seen, target = self._seen, self._seen.target
         match target.kind:

@@ -17,6 +17,9 @@ from grove.plan.gangs.completion import POD_NOT_CREATED
 from grove.plan.pod_state import is_dead, is_present
 from grove.plan.status.conditions import find, gang_conditions
 
+# A message about an object that is being deleted lists at most so many objects with finalizers.
+MAX_HOLDERS = 5
+
 # What the reasons of BackendSynced mean while it is not True; any other reason means that the backend failed.
 _BACKEND = {
     Reason.SCHEDULER_NOT_INSTALLED: RunReason.SCHEDULER_NOT_INSTALLED,
@@ -47,9 +50,9 @@ def set_findings(seen: Observed) -> list[Finding]:
     about = f"PodCliqueSet/{name}"
     if pcs.metadata.deletion_timestamp is not None:
         return [terminating(about, seen.pods, pcs.metadata.finalizers, [*seen.groups, *seen.cliques])]
-    said = status.conditions if status is not None else []
+    conditions = status.conditions if status is not None else []
     if is_invalid(pcs):
-        invalid = find(said, ConditionType.INVALID)
+        invalid = find(conditions, ConditionType.INVALID)
         return [Finding(RunReason.INVALID_SET, about, invalid.message if invalid is not None else "")]
     found = _errors(about, status.last_errors if status is not None else [])
     generation = (status.observed_generation or 0) if status is not None else 0
@@ -60,10 +63,10 @@ def set_findings(seen: Observed) -> list[Finding]:
             else "the operator has not processed its latest change yet"
         )
         found.append(Finding(RunReason.NOT_SEEN_YET, about, message))
-    several = find(said, ConditionType.SEVERAL_BACKENDS_MATCH)
+    several = find(conditions, ConditionType.SEVERAL_BACKENDS_MATCH)
     if several is not None:
         found.append(Finding(RunReason.SEVERAL_BACKENDS_MATCH, about, several.message))
-    levels = find(said, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
+    levels = find(conditions, ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE)
     if levels is not None and levels.status != "False":
         found.append(Finding(RunReason.TOPOLOGY_IGNORED, about, levels.message))
     return found
@@ -121,18 +124,15 @@ def terminating(
     where = [f"{p.metadata.name} on {p.spec.node_name or 'no node'}" for p in pods]
     message = f"{counted(len(pods))} left" + (f": {listed(where)}" if where else "")
     holders = [("Pod", p.metadata) for p in pods] + [(part.kind, part.metadata) for part in of_it]
-    held = [(kind, m.name, theirs) for kind, m in holders if (theirs := _theirs(m.finalizers))]
+    held = [(kind, m.name, theirs) for kind, m in holders if (theirs := _without_groves(m.finalizers))]
     for kind, name, theirs in held[:MAX_HOLDERS]:
         message += f"; {kind} {name} is held by {listed(theirs)}"
-    if theirs := _theirs(finalizers):
+    if theirs := _without_groves(finalizers):
         message += f"; finalizers: {listed(theirs)}"
     return Finding(RunReason.TERMINATING, about, message)
 
 
-MAX_HOLDERS = 5
-
-
-def _theirs(finalizers: Sequence[str]) -> list[str]:
+def _without_groves(finalizers: Sequence[str]) -> list[str]:
     return [f for f in finalizers if not f.startswith(labels.GROVE_PREFIX)]
 
 
