@@ -26,7 +26,7 @@ class NodeInfo:
 class Snapshot:
     def __init__(self, nodes: Iterable[SchedulerNode], placed: Iterable[tuple[SchedulerPod, str]]) -> None:
         """`placed` are pods with their nodes, without finished pods, which occupy nothing."""
-        self.places = {
+        self.node_infos = {
             node.name: NodeInfo(node, amounts(node.status.allocatable))
             for node in sorted(nodes, key=lambda node: node.name)
         }
@@ -35,12 +35,12 @@ class Snapshot:
         self._constraints: dict[str, bytes] = {}
         self._eligible_by_constraints: dict[bytes, dict[str, NodeInfo]] = {}
         for pod, node_name in placed:
-            if node_name in self.places:
+            if node_name in self.node_infos:
                 self._take(pod, node_name)
 
     @property
     def nodes(self) -> list[SchedulerNode]:
-        return [place.node for place in self.places.values()]
+        return [info.node for info in self.node_infos.values()]
 
     def need(self, pod: SchedulerPod) -> Amounts:
         found = self._needs.get(pod.uid)
@@ -68,13 +68,13 @@ class Snapshot:
         """The fitting node with the least free resources, comparing scarce resources first. None if no node fits."""
         need = sorted(self.need(pod).items(), key=lambda item: (item[0] in _COMMON, item[0]))
         best: tuple[list[int], str] | None = None
-        for name, place in self._eligible(pod).items():
+        for name, info in self._eligible(pod).items():
             if allowed is not None and name not in allowed:
                 continue
-            free = [place.free.get(resource, 0) for resource, _ in need]
+            free = [info.free.get(resource, 0) for resource, _ in need]
             if any(amount > there for (_, amount), there in zip(need, free, strict=True) if amount):
                 continue
-            if (best is None or free < best[0]) and self._affinity_obstacle(pod, place.node) is None:
+            if (best is None or free < best[0]) and self._affinity_obstacle(pod, info.node) is None:
                 best = (free, name)
         return best[1] if best else None
 
@@ -82,24 +82,24 @@ class Snapshot:
         """Why no node fits, in kube-scheduler's format."""
         considered = self._candidates(allowed)
         reasons = Counter(
-            self.obstacle(pod, place) or "node(s) were taken by other pods" for place in considered
+            self.obstacle(pod, info) or "node(s) were taken by other pods" for info in considered
         )
-        skipped = len(self.places) - len(considered)
+        skipped = len(self.node_infos) - len(considered)
         if skipped:
             reasons["node(s) are outside of the topology domain"] += skipped
         if not reasons:
             return "no nodes available to schedule pods"
         listed = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
-        return f"0/{len(self.places)} nodes are available: {listed}."
+        return f"0/{len(self.node_infos)} nodes are available: {listed}."
 
-    def obstacle(self, pod: SchedulerPod, place: NodeInfo) -> str | None:
+    def obstacle(self, pod: SchedulerPod, info: NodeInfo) -> str | None:
         """Why the pod does not fit on the node. None if it fits."""
-        if reason := _rejection(pod, place.node):
+        if reason := _rejection(pod, info.node):
             return reason
         for name, need in self.need(pod).items():
-            if need > place.free.get(name, 0) and need > 0:
+            if need > info.free.get(name, 0) and need > 0:
                 return "Too many pods" if name == "pods" else f"Insufficient {name}"
-        return self._affinity_obstacle(pod, place.node)
+        return self._affinity_obstacle(pod, info.node)
 
     def _eligible(self, pod: SchedulerPod) -> dict[str, NodeInfo]:
         """The nodes that would accept the pod if they were empty. Cached by node selector, tolerations and affinity."""
@@ -110,25 +110,25 @@ class Snapshot:
         found = self._eligible_by_constraints.get(constraints)
         if found is None:
             found = {
-                name: place for name, place in self.places.items() if _rejection(pod, place.node) is None
+                name: info for name, info in self.node_infos.items() if _rejection(pod, info.node) is None
             }
             self._eligible_by_constraints[constraints] = found
         return found
 
     def _candidates(self, allowed: Collection[str] | None) -> list[NodeInfo]:
-        return [place for name, place in self.places.items() if allowed is None or name in allowed]
+        return [info for name, info in self.node_infos.items() if allowed is None or name in allowed]
 
     def _take(self, pod: SchedulerPod, node_name: str) -> None:
-        place = self.places[node_name]
-        place.pods[pod.uid] = pod
+        info = self.node_infos[node_name]
+        info.pods[pod.uid] = pod
         for name, need in self.need(pod).items():
-            place.free[name] = place.free.get(name, 0) - need
+            info.free[name] = info.free.get(name, 0) - need
 
     def _give_back(self, pod: SchedulerPod, node_name: str) -> None:
-        place = self.places[node_name]
-        del place.pods[pod.uid]
+        info = self.node_infos[node_name]
+        del info.pods[pod.uid]
         for name, need in self.need(pod).items():
-            place.free[name] = place.free.get(name, 0) + need
+            info.free[name] = info.free.get(name, 0) + need
 
     def _affinity_obstacle(self, pod: SchedulerPod, node: SchedulerNode) -> str | None:
         for term in _required_terms(pod, "podAffinity"):
@@ -145,15 +145,15 @@ class Snapshot:
         domain = node.metadata.labels.get(key)
         return domain is not None and any(
             _selects(term, pod, other)
-            for place in self.places.values()
-            if place.node.metadata.labels.get(key) == domain
-            for other in place.pods.values()
+            for info in self.node_infos.values()
+            if info.node.metadata.labels.get(key) == domain
+            for other in info.pods.values()
         )
 
     def _is_first_match(self, term: Json, pod: SchedulerPod) -> bool:
         """Whether the pod matches its own affinity term and no other pod does: then it may go anywhere."""
         no_other = not any(
-            _selects(term, pod, other) for place in self.places.values() for other in place.pods.values()
+            _selects(term, pod, other) for info in self.node_infos.values() for other in info.pods.values()
         )
         return no_other and _selects(term, pod, pod)
 

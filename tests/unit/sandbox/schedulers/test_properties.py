@@ -32,7 +32,7 @@ def leaves(shapes: list[tuple[list[int], int, bool]], nodes: list[SchedulerNode]
 
 
 def free(snapshot: Snapshot) -> dict[str, int]:
-    return {name: found.free["cpu"] for name, found in snapshot.places.items()}
+    return {name: found.free["cpu"] for name, found in snapshot.node_infos.items()}
 
 
 @given(NODES, LEAVES)
@@ -63,7 +63,7 @@ def test_a_tree_is_placed_to_its_minimums_or_not_at_all(
         placed = [where[p.metadata.name] for p in child.pods if p.metadata.name in where]
         assert len(placed) >= child.minimum
         if child.domains is not None or on_one_rack:
-            assert len({snapshot.places[name].node.metadata.labels[RACK] for name in placed}) <= 1
+            assert len({snapshot.node_infos[name].node.metadata.labels[RACK] for name in placed}) <= 1
 
 
 @given(NODES, LEAVES)
@@ -76,4 +76,4 @@ def test_a_rolled_back_placement_leaves_no_trace(
         place(snapshot, gang)
     snapshot.rollback(mark)
     assert free(snapshot) == before
-    assert not any(found.pods for found in snapshot.places.values())
+    assert not any(found.pods for found in snapshot.node_infos.values())

@@ -66,7 +66,7 @@ def test_amounts_are_exact() -> None:
 )
 def test_the_reason_why_a_pod_does_not_fit_is_named(spec: dict[str, Any], obstacle: str | None) -> None:
     snapshot = Snapshot([node("n", rack="r1")], [])
-    assert snapshot.obstacle(on("p", **spec), snapshot.places["n"]) == obstacle
+    assert snapshot.obstacle(on("p", **spec), snapshot.node_infos["n"]) == obstacle
 
 
 def test_a_taint_rejects_pods_that_do_not_tolerate_it() -> None:
@@ -94,7 +94,7 @@ def test_a_gang_that_does_not_fit_leaves_the_cluster_as_it_was() -> None:
     outcome = place(snapshot, Gang("g", 3, [on(f"p{i}") for i in range(3)]))
     assert not outcome.ok
     assert "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining" in outcome.failure
-    assert snapshot.places["n"].free["cpu"] == 2000
+    assert snapshot.node_infos["n"].free["cpu"] == 2000
 
 
 def test_a_gang_takes_the_one_domain_that_holds_all_of_it() -> None:

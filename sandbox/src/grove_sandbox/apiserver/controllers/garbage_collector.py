@@ -16,46 +16,48 @@ from grove_sandbox.apiserver.storage import Key, Object, Stored, StoredChange, T
 from grove_sandbox.apiserver.verbs.deletes import DeletionOptions, remove
 from grove_sandbox.apiserver.verbs.writes import save
 
-Place = tuple[GroupResource, Key]
+ObjectRef = tuple[GroupResource, Key]
 
 
 class GarbageCollector:
+    """Listens to the store. Work that a write causes runs after the request."""
+
     def __init__(self, state: ServerState) -> None:
         self._state = state
-        self._dependents: dict[str, set[Place]] = {}
-        self._queue: deque[Place] = deque()
-        self._queued: set[Place] = set()
+        self._dependents: dict[str, set[ObjectRef]] = {}
+        self._queue: deque[ObjectRef] = deque()
+        self._queued: set[ObjectRef] = set()
         state.store.listeners.append(self._on_change)
 
     def _on_change(self, table: Table, change: StoredChange) -> None:
-        place = (table.resource, change.key)
+        ref = (table.resource, change.key)
         owners = _owners(change.now.obj)
         before = _owners(change.before.obj) if change.before else []
         if change.type == "DELETED":
             for owner in before:
-                self._forget(owner["uid"], place)
+                self._remove_dependent(owner["uid"], ref)
                 self._enqueue_owner(owner, change.key[0])
             for dependent in sorted(self._dependents.get(change.now.uid, ()), key=_order):
                 self._enqueue(dependent)
             return
         if owners != before:
             for owner in before:
-                self._forget(owner["uid"], place)
+                self._remove_dependent(owner["uid"], ref)
             for owner in owners:
-                self._dependents.setdefault(owner["uid"], set()).add(place)
+                self._dependents.setdefault(owner["uid"], set()).add(ref)
             for owner in before:
                 self._enqueue_owner(owner, change.key[0])
             if owners:
-                self._enqueue(place)
+                self._enqueue(ref)
         meta = change.now.obj["metadata"]
         finalizers = meta.get("finalizers") or ()
         if meta.get("deletionTimestamp") and (FOREGROUND in finalizers or ORPHAN in finalizers):
-            self._enqueue(place)
+            self._enqueue(ref)
 
-    def _enqueue(self, place: Place) -> None:
-        if place not in self._queued:
-            self._queued.add(place)
-            self._queue.append(place)
+    def _enqueue(self, ref: ObjectRef) -> None:
+        if ref not in self._queued:
+            self._queued.add(ref)
+            self._queue.append(ref)
             if len(self._queue) == 1:
                 self._state.later(self._run)
 
@@ -67,14 +69,14 @@ class GarbageCollector:
 
     def _run(self) -> None:
         while self._queue:
-            place = self._queue.popleft()
-            self._queued.discard(place)
-            resource_type = self._state.registry.served(place[0])
-            stored = self._state.store.table(place[0]).get(place[1]) if resource_type else None
+            ref = self._queue.popleft()
+            self._queued.discard(ref)
+            resource_type = self._state.registry.served(ref[0])
+            stored = self._state.store.table(ref[0]).get(ref[1]) if resource_type else None
             if resource_type is not None and stored is not None:
-                self._consider(resource_type, stored)
+                self._reconcile(resource_type, stored)
 
-    def _consider(self, resource_type: ServedResource, stored: Stored) -> None:
+    def _reconcile(self, resource_type: ServedResource, stored: Stored) -> None:
         meta = stored.obj["metadata"]
         finalizers = meta.get("finalizers") or ()
         if meta.get("deletionTimestamp"):
@@ -86,20 +88,20 @@ class GarbageCollector:
         self._delete_if_abandoned(resource_type, stored)
 
     def _orphan_dependents(self, resource_type: ServedResource, owner: Stored) -> None:
-        for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
-            self._drop_owners(place, {owner.uid})
+        for ref in sorted(self._dependents.get(owner.uid, ()), key=_order):
+            self._drop_owners(ref, {owner.uid})
         self._drop_finalizer(resource_type, owner, ORPHAN)
 
     def _delete_dependents_first(self, resource_type: ServedResource, owner: Stored) -> None:
         blocking = False
-        for place in sorted(self._dependents.get(owner.uid, ()), key=_order):
-            dependent = self._state.store.table(place[0]).get(place[1])
+        for ref in sorted(self._dependents.get(owner.uid, ()), key=_order):
+            dependent = self._state.store.table(ref[0]).get(ref[1])
             if dependent is None:
                 continue
-            refs = [ref for ref in _owners(dependent.obj) if ref["uid"] == owner.uid]
-            if any(ref.get("blockOwnerDeletion") for ref in refs):
+            owner_refs = [owner_ref for owner_ref in _owners(dependent.obj) if owner_ref["uid"] == owner.uid]
+            if any(owner_ref.get("blockOwnerDeletion") for owner_ref in owner_refs):
                 blocking = True
-                self._enqueue(place)
+                self._enqueue(ref)
         if not blocking:
             self._drop_finalizer(resource_type, owner, FOREGROUND)
 
@@ -130,13 +132,15 @@ class GarbageCollector:
             policy = "Foreground"
         remove(self._call(resource_type, stored), stored, DeletionOptions(policy=policy, uid=stored.uid))
 
-    def _drop_owners(self, place: Place, uids: set[str]) -> None:
-        resource_type = self._state.registry.served(place[0])
-        stored = self._state.store.table(place[0]).get(place[1])
+    def _drop_owners(self, ref: ObjectRef, uids: set[str]) -> None:
+        resource_type = self._state.registry.served(ref[0])
+        stored = self._state.store.table(ref[0]).get(ref[1])
         if resource_type is None or stored is None:
             return
         meta = dict(stored.obj["metadata"])
-        meta["ownerReferences"] = [ref for ref in _owners(stored.obj) if ref["uid"] not in uids]
+        meta["ownerReferences"] = [
+            owner_ref for owner_ref in _owners(stored.obj) if owner_ref["uid"] not in uids
+        ]
         if not meta["ownerReferences"]:
             del meta["ownerReferences"]
         save(self._call(resource_type, stored), {**stored.obj, "metadata": meta}, stored)
@@ -163,11 +167,11 @@ class GarbageCollector:
         stored = self._state.table(resource_type).get(key)
         return (resource_type, stored) if stored is not None else None
 
-    def _forget(self, uid: str, place: Place) -> None:
-        places = self._dependents.get(uid)
-        if places is not None:
-            places.discard(place)
-            if not places:
+    def _remove_dependent(self, uid: str, ref: ObjectRef) -> None:
+        refs = self._dependents.get(uid)
+        if refs is not None:
+            refs.discard(ref)
+            if not refs:
                 del self._dependents[uid]
 
 
@@ -181,5 +185,5 @@ def _waits_for_dependents(obj: Object) -> bool:
     return bool(meta.get("deletionTimestamp")) and FOREGROUND in (meta.get("finalizers") or ())
 
 
-def _order(place: Place) -> tuple[str, str, Key]:
-    return place[0].group, place[0].resource, place[1]
+def _order(ref: ObjectRef) -> tuple[str, str, Key]:
+    return ref[0].group, ref[0].resource, ref[1]

@@ -12,7 +12,7 @@ from grove_sandbox.apiserver.state import ServerState
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 HEALTH = ("/healthz", "/livez", "/readyz")
-PATCHES = {"1.34": "0", "1.35": "8", "1.36": "4", "1.37": "1"}
+PATCH_RELEASES = {"1.34": "0", "1.35": "8", "1.36": "4", "1.37": "1"}
 
 
 def answer(state: ServerState, request: Request) -> Response | None:
@@ -70,7 +70,7 @@ def version(state: ServerState) -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": f"v{state.dialect}.{PATCHES[state.dialect]}+grove-sandbox",
+        "gitVersion": f"v{state.dialect}.{PATCH_RELEASES[state.dialect]}+grove-sandbox",
         "gitCommit": "embedded",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

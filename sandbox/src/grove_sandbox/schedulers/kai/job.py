@@ -21,7 +21,7 @@ _NON_PREEMPTIBLE_FROM = 100
 
 
 class KaiJob:
-    """Lives for one scheduling round."""
+    """One PodGroup with its pods, during one scheduling round. `strays` name a subgroup that does not exist."""
 
     def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group

@@ -78,7 +78,7 @@ class KubeScheduler135:
         waiters = self._waiters[key]
         pending = {pod.uid: pod for pod in view.waiting(pods)}
         waiters.nodes = {
-            uid: node for uid, node in waiters.nodes.items() if uid in pending and node in snapshot.places
+            uid: node for uid, node in waiters.nodes.items() if uid in pending and node in snapshot.node_infos
         }
         if not waiters.nodes:
             waiters.deadline = None

@@ -29,7 +29,7 @@ class _Subgroup:
 
 
 class VolcanoJob:
-    """Lives for one scheduling round."""
+    """One PodGroup with its pods, during one scheduling round. `placed` are the nodes chosen in this round."""
 
     def __init__(self, group: PolicyObject, view: View) -> None:
         self.group = group
@@ -71,7 +71,7 @@ class VolcanoJob:
         if self.phase != "Pending":
             return
         needed = amounts(self.group.spec.get("minResources") or {})
-        free = total(place.free for place in snapshot.places.values())
+        free = total(info.free for info in snapshot.node_infos.values())
         if all(free.get(name, 0) >= amount for name, amount in needed.items()):
             self.phase = "Inqueue"
 
@@ -258,5 +258,5 @@ def _subgroup_of(policy: Json, pod: SchedulerPod) -> str | None:
 
 
 def _has_room(snapshot: Snapshot, domain: Domain, needed: dict[str, int]) -> bool:
-    free = total(place.free for name, place in snapshot.places.items() if name in domain)
+    free = total(info.free for name, info in snapshot.node_infos.items() if name in domain)
     return all(free.get(name, 0) >= amount for name, amount in needed.items())

@@ -103,7 +103,7 @@ class _Application:
     def hold(self, snapshot: Snapshot) -> None:
         """Assumes the reservations of earlier rounds in the snapshot of this round."""
         for placeholder in self.placeholders:
-            if placeholder.node in snapshot.places:
+            if placeholder.node in snapshot.node_infos:
                 snapshot.assume(placeholder.pod, placeholder.node)
             else:
                 placeholder.node = ""
@@ -246,7 +246,7 @@ def _replace_or_place(snapshot: Snapshot, app: _Application, pod: SchedulerPod, 
         need, held = snapshot.need(pod), snapshot.need(placeholder.pod)
         if any(amount > held.get(name, 0) for name, amount in need.items()):
             continue  # larger than its placeholder: the reservation is given up
-        if snapshot.obstacle(pod, snapshot.places[placeholder.node]) is None:
+        if snapshot.obstacle(pod, snapshot.node_infos[placeholder.node]) is None:
             snapshot.assume(pod, placeholder.node)
             result.bindings.append((pod, placeholder.node))
             return
