@@ -21,7 +21,7 @@ from grove.api.podclique import PodClique, PodCliqueStatus
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.pod_state import is_failing, is_gated, is_present, is_ready, is_scheduled, is_unready
-from grove.plan.status import conditions as status_conditions
+from grove.plan.status.conditions import put
 
 
 def clique_status(
@@ -161,9 +161,9 @@ def _selector(clique: PodClique) -> str | None:
 def _conditions(clique: PodClique, old: PodCliqueStatus, count: _PodCounts, now: datetime) -> list[Condition]:
     minimum = min_available(clique)
     found = _scheduled(count, minimum)
-    conditions = status_conditions.put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
+    conditions = put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
     found = _breached(old, count, minimum)
-    return status_conditions.put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
+    return put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
 
 
 def _scheduled(count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:

@@ -35,7 +35,7 @@ from grove.plan.pod_state import (
     is_ready,
     is_scheduled,
 )
-from grove.plan.status import conditions as status_conditions
+from grove.plan.status.conditions import find, put, without
 
 # A message lists at most so many groups or pods and counts the others.
 MAX_LISTED = 5
@@ -50,7 +50,6 @@ def gang_status(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]], now: 
     old = gang.status or PodGangStatus(phase="Pending")
     groups = [_GroupCounts.of(g, pods_by_group.get(g.name, ())) for g in gang.spec.pod_groups]
     phase = _phase(groups)
-    put, without = status_conditions.put, status_conditions.without
     conditions = old.conditions
     conditions = put(conditions, ConditionType.SCHEDULED, *_scheduled(conditions, groups), now)
     conditions = put(conditions, ConditionType.READY, *_ready(conditions, groups, phase), now)
@@ -162,7 +161,7 @@ def _disrupted(gang: PodGang, pods_by_group: Mapping[str, Sequence[Pod]]) -> _Ve
 
 def _was_ever(conditions: list[Condition], kind: str, never: str) -> bool:
     """Whether the condition is or was true: the reason `never` means that it has never been."""
-    found = status_conditions.find(conditions, kind)
+    found = find(conditions, kind)
     return found is not None and (found.status == "True" or found.reason != never)
 
 

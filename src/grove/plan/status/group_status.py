@@ -24,8 +24,8 @@ from grove.api.scalinggroup import (
 )
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import follows, is_available, is_updated
+from grove.plan.status.conditions import is_true, put, without
 
 # A message lists at most so many broken copies and counts the others.
 MAX_LISTED = 5
@@ -92,11 +92,7 @@ def _exists(member: PodClique | None) -> bool:
 
 
 def _says(member: PodClique | None, kind: str) -> bool:
-    return (
-        member is not None
-        and member.status is not None
-        and status_conditions.is_true(member.status.conditions, kind)
-    )
+    return member is not None and member.status is not None and is_true(member.status.conditions, kind)
 
 
 def _copies(group: PodCliqueScalingGroup, cliques: Sequence[PodClique]) -> Iterator[_Copy]:
@@ -112,9 +108,9 @@ def _conditions(
 ) -> list[Condition]:
     status, reason, message = _breached(group, old, copies)
     kind = ConditionType.MIN_AVAILABLE_BREACHED
-    conditions = status_conditions.put(old.conditions, kind, status, reason, message, now)
+    conditions = put(old.conditions, kind, status, reason, message, now)
     if status == "False":
-        conditions = status_conditions.without(conditions, ConditionType.GANG_TERMINATION_IN_PROGRESS)
+        conditions = without(conditions, ConditionType.GANG_TERMINATION_IN_PROGRESS)
     return conditions
 
 

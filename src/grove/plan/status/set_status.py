@@ -10,7 +10,6 @@ a sum.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from heapq import nsmallest
 from typing import get_args
 
 from grove.api import labels, names
@@ -30,8 +29,8 @@ from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.topology import placed_constraints
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.status import conditions as status_conditions
 from grove.plan.status.clique_status import is_available, is_updated
+from grove.plan.status.conditions import put, without
 
 # Only so many gangs carry their conditions in the status of the set. An object may not be much larger than 1 MB: names
 # and phases of 2,000 gangs take some 200 KB, and five conditions on each would take ten times as much. The PodGangs
@@ -39,7 +38,7 @@ from grove.plan.status.clique_status import is_available, is_updated
 MAX_GANGS_WITH_CONDITIONS = 20
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplicaSummary:
     available: bool
     updated: bool
@@ -50,7 +49,7 @@ class ReplicaSummary:
     """Whether every clique reports all its pods as ready, not just its minimum."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ObservedTopology:
     """The topology that the set names, as it was found in the cluster."""
 
@@ -140,9 +139,8 @@ def gang_summaries(
             for g, phase in zip(staying, phases, strict=True)
         ]
     troubled = [k for k, phase in enumerate(phases) if phase in _WORST_FIRST]
-    explained = set(
-        nsmallest(MAX_GANGS_WITH_CONDITIONS, troubled, key=lambda k: (_WORST_FIRST.index(phases[k]), k))
-    )
+    worst_first = sorted(troubled, key=lambda k: _WORST_FIRST.index(phases[k]))
+    explained = set(worst_first[:MAX_GANGS_WITH_CONDITIONS])
     return [
         PodGangSummary(
             name=gang.metadata.name or "",
@@ -180,11 +178,7 @@ def _topology(
 ) -> list[Condition]:
     kind = ConditionType.TOPOLOGY_LEVELS_UNAVAILABLE
     found = _levels(layout, topology)
-    return (
-        status_conditions.without(conditions, kind)
-        if found is None
-        else status_conditions.put(conditions, kind, *found, now)
-    )
+    return without(conditions, kind) if found is None else put(conditions, kind, *found, now)
 
 
 def _levels(layout: SetLayout, topology: ObservedTopology) -> tuple[ConditionStatus, str, str] | None:
