@@ -28,7 +28,7 @@ from grove.api.pod_view import Pod
 from grove.api.serialization.crds import all_crds
 from grove.controllers.shared.companions import PODS
 from grove.operator.assembly import Operator
-from grove.operator.process import calm_the_collector
+from grove.operator.process import tune_garbage_collection
 from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.client import Client
@@ -59,7 +59,7 @@ def control_plane() -> AbstractContextManager[Server]:
 
 async def with_gangs(server: Server, gangs: int) -> tuple[float, Counter[str]]:
     """Seconds until all pods are bound, and the operator's writes by what is written."""
-    calm_the_collector()
+    tune_garbage_collection()
     recorder = server.recorder()
     client = Client(recorder, field_manager="grove-operator")
     configuration = OperatorConfiguration()

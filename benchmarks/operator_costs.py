@@ -37,7 +37,7 @@ from grove.controllers.podcliqueset.running_reasons import (
 )
 from grove.controllers.shared.status_writer import STARTUP_STATUS_BATCH_WINDOW_SECONDS
 from grove.operator.assembly import Operator
-from grove.operator.process import calm_the_collector
+from grove.operator.process import tune_garbage_collection
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import RequestError
 from grove.runtime.client.http_transport import HttpTransport
@@ -117,7 +117,7 @@ def pcs(replicas: int, pods: int) -> dict[str, Any]:
 
 async def measure(server: Server, replicas: int, pods: int) -> Result:
     """Brings a set up on a fresh server, from its creation until every gate is open, then starts a second operator."""
-    calm_the_collector()
+    tune_garbage_collection()
     recorder = server.recorder()
     setup = Client(HttpTransport(server.bench), field_manager="bench")
     await _install(setup)

@@ -25,7 +25,7 @@ import orjson
 import pytest
 from grove_sandbox.apiserver import Write
 
-from grove.operator.assembly import Process
+from grove.operator.assembly import ControllerProcess
 from grove.runtime.cache.cache import Cache
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.transport import Request, Response, Stream, Transport
@@ -55,12 +55,12 @@ class Steps:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._starting: dict[str, Callable[[], Awaitable[Any]]] = {}
         self._in_hand: dict[str, Reads] = {}
-        self._processes: dict[str, Process] = {}
+        self._processes: dict[str, ControllerProcess] = {}
         for name in ("get", "by_uid", "by_index"):
             monkeypatch.setattr(Cache, name, _noted(name, getattr(Cache, name)))
         monkeypatch.setattr(Cache, "_notify", _unnoted(Cache._notify))
 
-    def add(self, name: str, process: Process) -> None:
+    def add(self, name: str, process: ControllerProcess) -> None:
         """Before the process runs; its transport is a `Stepwise` of the same name."""
         self._processes[name] = process
         for controller in process.controllers:

@@ -21,7 +21,7 @@ from grove_sandbox.flow.bystander import Bystander
 from grove.api import PodGang
 from grove.api.config import OperatorConfiguration, SchedulerProfile, Schedulers
 from grove.controllers.podclique.controller import CliqueController
-from grove.operator.assembly import BackendProcess, Operator, Process
+from grove.operator.assembly import BackendProcess, ControllerProcess, Operator
 from grove.plan.gangs import gates
 from grove.runtime.client.client import Client
 from grove.runtime.telemetry.current_reconcile import CURRENT_RECONCILE
@@ -108,7 +108,7 @@ async def laboratory(
             return grove.cluster.client(name, Stepwise(grove.cluster.server, steps, name))
 
         now = grove.cluster.now
-        processes: dict[str, Process] = {
+        processes: dict[str, ControllerProcess] = {
             "operator": Operator(
                 client("operator"), configuration, registry, now=now, chance=Counting(), batch_window=0.0
             )

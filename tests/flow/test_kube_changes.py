@@ -280,7 +280,7 @@ async def test_the_dialect_and_what_it_does_not_guarantee_are_seen_in_logs_metri
 
             counted = Metrics()
             gangs = [codec.decode(orjson.dumps(g), PodGang) for g in (await items(lab, GANGS)).values()]
-            GroveMetrics(counted.registry).count(gangs)
+            GroveMetrics(counted.registry).count_gangs(gangs)
             text = generate_latest(counted.registry).decode()
             assert 'grove_gangs_weaker_than_asked{backend="default",dialect="NoGangAPI"} 1.0' in text
 

@@ -29,12 +29,12 @@ def test_gangs_are_counted_by_backend_and_dialect_whenever_they_are_asked_for() 
     runtime = Metrics()
     metrics = GroveMetrics(runtime.registry)
     gangs = [written("default", "PodGroupV1beta1"), written("kai")]
-    metrics.count(gangs)
+    metrics.count_gangs(gangs)
     gangs.append(written("kai"))
     text = generate_latest(runtime.registry).decode()
     assert 'grove_gangs{backend="default",dialect="PodGroupV1beta1"} 1.0' in text
     assert 'grove_gangs{backend="kai",dialect=""} 2.0' in text
-    metrics.count([])
+    metrics.count_gangs([])
     assert "grove_gangs{" not in generate_latest(runtime.registry).decode()
 
 
@@ -42,5 +42,5 @@ def test_selections_are_counted_by_backend() -> None:
     runtime = Metrics()
     metrics = GroveMetrics(runtime.registry)
     for name in ("kai", "default", "kai"):
-        metrics.selected(name)
+        metrics.count_selection(name)
     assert 'grove_backend_selections_total{backend="kai"} 2.0' in generate_latest(runtime.registry).decode()

@@ -35,7 +35,7 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
     import uvloop
 
     from grove.api.config import OperatorConfiguration
-    from grove.operator.process import AddressError, Runner, UnusableConfigurationError
+    from grove.operator.process import AddressError, InvalidConfigurationError, Runner
     from grove.runtime.client.kubeconfig import KubeconfigError, find_cluster
     from grove.runtime.controller.leader import LeadershipLostError
     from grove.runtime.telemetry.logs import configure
@@ -51,7 +51,7 @@ def _run(config: Path | None, kubeconfig: Path | None, context: str | None, only
         try:
             return load()
         except CommandError as e:
-            raise UnusableConfigurationError(str(e)) from e
+            raise InvalidConfigurationError(str(e)) from e
 
     async def run() -> None:
         cluster = find_cluster(str(kubeconfig) if kubeconfig else None, context)

@@ -1,1 +1,1 @@
-"""The operator put together: which controllers run, on what configuration, with what around them."""
+"""The operator: `assembly` puts the controllers together, `process` runs them in a cluster, `metrics` counts gangs."""

@@ -40,7 +40,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Process:
+class ControllerProcess:
     """Controllers that run together on one client. `instance` names this process in events."""
 
     informers: GangInformers
@@ -75,7 +75,7 @@ class Process:
         self._background.append(backends.follow_cluster)
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set. Raises LeadershipLostError if the lease was lost."""
+        """Runs until `stop` is set. Raises LeadershipLostError if the lease was lost."""
         for controller in self.controllers:
             self.manager.add(controller)
         lost: LeadershipLostError | None = None
@@ -92,7 +92,7 @@ class Process:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Beside the body of an `async with`."""
+        """Runs the process while the body of an `async with` runs."""
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
             run = group.create_task(self.run(stop))
@@ -101,7 +101,7 @@ class Process:
             await run
 
 
-class Operator(Process):
+class Operator(ControllerProcess):
     """The whole operator, with every backend that does not run as a deployment of its own.
 
     It creates the schedulers' topology objects for all backends, those of other deployments too: a
@@ -141,8 +141,8 @@ class Operator(Process):
         self._background.append(topologies.follow_cluster)
 
 
-class BackendProcess(Process):
-    """One backend on its own: it keeps its scheduler's objects and says on each PodGang that it does."""
+class BackendProcess(ControllerProcess):
+    """One backend on its own: it keeps its scheduler's objects and reports on each PodGang."""
 
     def __init__(
         self,

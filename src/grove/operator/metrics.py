@@ -1,4 +1,4 @@
-"""What Grove counts beside its runtime, on the same endpoint. docs/metrics.md lists all of it."""
+"""Grove's own metrics, served beside those of the runtime. docs/metrics.md lists them all."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from grove.schedulers.recorded_dialect import dialect_of
 
 
 class GroveMetrics(Collector):
-    """For the life of a process, in which configurations and with them caches may follow one another."""
+    """Lives as long as the process. The caches that it counts are replaced when the configuration changes."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._gangs: Iterable[PodGang] = ()
@@ -26,11 +26,12 @@ class GroveMetrics(Collector):
         )
         registry.register(self)
 
-    def selected(self, backend: str) -> None:
+    def count_selection(self, backend: str) -> None:
+        """A version of a set selected this backend."""
         self._selections.labels(backend).inc()
 
-    def count(self, gangs: Iterable[PodGang]) -> None:
-        """From now on these gangs are counted, whenever Prometheus asks."""
+    def count_gangs(self, gangs: Iterable[PodGang]) -> None:
+        """Whenever Prometheus scrapes, these gangs are counted from now on."""
         self._gangs = gangs
 
     def collect(self) -> Iterator[Metric]:
@@ -47,12 +48,12 @@ class GroveMetrics(Collector):
         )
 
 
-def _by_dialect(name: str, help_: str, gangs: Iterable[PodGang]) -> Metric:
-    found = GaugeMetricFamily(name, help_, labels=["backend", "dialect"])
+def _by_dialect(name: str, documentation: str, gangs: Iterable[PodGang]) -> Metric:
+    metric = GaugeMetricFamily(name, documentation, labels=["backend", "dialect"])
     tally = Tally((g.metadata.labels.get(labels.SCHEDULER_BACKEND, ""), dialect_of(g)) for g in gangs)
-    for names, number in sorted(tally.items()):
-        found.add_metric(names, number)
-    return found
+    for label_values, count in sorted(tally.items()):
+        metric.add_metric(label_values, count)
+    return metric
 
 
 def _is_weaker(gang: PodGang) -> bool:

@@ -1,8 +1,7 @@
-"""A process on a real cluster: the operator, or one backend alone, with probes and leader election.
+"""Runs the operator, or one backend alone, in a real cluster, with probes, metrics and leader election.
 
-When the configuration file changes, or SIGHUP comes, the controllers finish what they have in hand and start again with
-the new one, in the same process: nothing in the cluster is touched by that. A file that cannot be used is reported and
-ignored.
+When the configuration file changes, or on SIGHUP, running reconciles finish and the controllers restart with the new
+configuration, in the same process. That changes nothing in the cluster. An invalid configuration is logged and ignored.
 """
 
 import asyncio
@@ -17,7 +16,14 @@ from pathlib import Path
 import structlog
 
 from grove.api.config import OperatorConfiguration
-from grove.operator.assembly import DEFAULT_INIT_IMAGE, BackendProcess, Operator, Process, discover, utc_now
+from grove.operator.assembly import (
+    DEFAULT_INIT_IMAGE,
+    BackendProcess,
+    ControllerProcess,
+    Operator,
+    discover,
+    utc_now,
+)
 from grove.operator.metrics import GroveMetrics
 from grove.runtime.client.client import Client
 from grove.runtime.client.http_transport import HttpTransport
@@ -29,43 +35,52 @@ from grove.schedulers.registry import ConfigurationError, Registry
 
 log = structlog.get_logger(__name__)
 
-# A mounted ConfigMap changes without any event that a process could wait for everywhere.
-LOOK_EVERY = 5.0
+# No file system event tells on every platform that a mounted ConfigMap changed, so the file is polled.
+CONFIGURATION_POLL_SECONDS = 5.0
 
-Read = Callable[[], OperatorConfiguration]
+ReadConfiguration = Callable[[], OperatorConfiguration]
+"""Raises InvalidConfigurationError."""
 
 
-def calm_the_collector() -> None:
-    """Caches of a large cluster hold millions of objects without cycles; looking through them again and again for
-    garbage that is not there would cost more than the work itself."""
+def tune_garbage_collection() -> None:
+    """Makes Python's cycle collector run less often.
+
+    The caches of a large cluster hold millions of objects without cycles. With the default thresholds, searching them
+    for garbage costs more than the work itself.
+    """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 
 
-class UnusableConfigurationError(Exception):
-    """What `Read` raises for a file that cannot be used."""
+class InvalidConfigurationError(Exception):
+    """The configuration file cannot be read, or is invalid."""
 
 
 class AddressError(Exception):
-    """Probes and metrics cannot be served where they should be."""
+    """The process cannot listen on the address for probes and metrics."""
 
 
 class Runner:
-    """`read` gives the configuration; `only` is the backend to run alone, or empty for the operator."""
+    """`read` reads the configuration, from the file at `path` if there is one.
 
-    def __init__(self, cluster: ClusterConnection, read: Read, path: Path | None, only: str = "") -> None:
+    `only` is the name of the backend to run alone, or empty for the operator.
+    """
+
+    def __init__(
+        self, cluster: ClusterConnection, read: ReadConfiguration, path: Path | None, only: str = ""
+    ) -> None:
         self._cluster = cluster
         self._read = read
         self._path = path
         self._only = only
         self._instance = f"{socket.gethostname()}-{os.getpid()}"
         self._stop = asyncio.Event()
-        self._process: Process | None = None
+        self._process: ControllerProcess | None = None
 
     async def run(self) -> None:
-        """Until SIGINT or SIGTERM. Raises ConfigurationError or AddressError if it cannot even begin."""
+        """Runs until SIGINT or SIGTERM. Raises ConfigurationError or AddressError if it cannot start."""
         loop = asyncio.get_running_loop()
-        calm_the_collector()
+        tune_garbage_collection()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
         transport = HttpTransport(self._cluster, user_agent="grove-operator")
@@ -85,19 +100,19 @@ class Runner:
                     raise AddressError(f"cannot listen on {host}:{probes.port}: {e.strerror or e}") from e
             while not self._stop.is_set():
                 registry = Registry(configuration.scheduler)
-                for said in registry.ambiguities():
-                    log.warning("several backends match", ambiguity=said)
+                for ambiguity in registry.ambiguities():
+                    log.warning("several backends match", ambiguity=ambiguity)
                 process = await self._assemble(configuration, registry, client, transport, metrics)
-                metrics.count(process.informers.gangs.cache)
+                metrics.count_gangs(process.informers.gangs.cache)
                 configuration = await self._until_changed(configuration, process)
         finally:
             await health.stop()
             await client.close()
 
     async def _until_changed(
-        self, configuration: OperatorConfiguration, process: Process
+        self, configuration: OperatorConfiguration, process: ControllerProcess
     ) -> OperatorConfiguration:
-        """Runs until told to stop or to use another configuration, which it returns."""
+        """Runs the process until it is to stop or the configuration changes. Returns the configuration to use next."""
         self._process = process
         stop = asyncio.Event()
         running = asyncio.create_task(process.run(stop))
@@ -120,7 +135,7 @@ class Runner:
         client: Client,
         transport: HttpTransport,
         metrics: GroveMetrics,
-    ) -> Process:
+    ) -> ControllerProcess:
         elector = self._elector(configuration, transport)
         if not self._only:
             served = await discover(client)
@@ -133,7 +148,7 @@ class Runner:
                 instance=self._instance,
                 elector=elector,
                 init_image=image,
-                count_selection=metrics.selected,
+                count_selection=metrics.count_selection,
             )
         backend = registry.get(self._only)
         if backend is None:
@@ -144,30 +159,30 @@ class Runner:
         )
 
     async def _changed(self, current: OperatorConfiguration) -> OperatorConfiguration:
-        """Waits for another configuration that can be used, and returns it."""
-        asked = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
+        """Waits for a valid configuration that differs from the current one, and returns it."""
+        reload_requested = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_requested.set)
         text = self._text()
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY):
-                    await asked.wait()
+                async with asyncio.timeout(CONFIGURATION_POLL_SECONDS):
+                    await reload_requested.wait()
             now = self._text()
-            if now == text and not asked.is_set():
+            if now == text and not reload_requested.is_set():
                 continue
             text = now
-            asked.clear()
+            reload_requested.clear()
             found = self._try_to_read()
             if found is not None and found != current:
-                log.info("the configuration changed: starting again with the new one")
+                log.info("configuration changed, restarting the controllers with it")
                 return found
 
     def _try_to_read(self) -> OperatorConfiguration | None:
         try:
             found = self._read()
             Registry(found.scheduler)
-        except (UnusableConfigurationError, ConfigurationError) as e:
-            log.error("the changed configuration cannot be used and is ignored", error=str(e))
+        except (InvalidConfigurationError, ConfigurationError) as e:
+            log.error("the changed configuration is invalid and ignored", error=str(e))
             return None
         return found
 
@@ -175,7 +190,7 @@ class Runner:
         try:
             return self._path.read_text(encoding="utf-8") if self._path else ""
         except OSError:
-            return ""  # in the middle of being replaced; it is looked at again
+            return ""  # The file is being replaced. The next poll reads it.
 
     def _elector(self, configuration: OperatorConfiguration, transport: HttpTransport) -> Elector | None:
         election = configuration.leader_election

@@ -38,7 +38,7 @@ class StatusWriter:
         immediately: bool = False,
         window_seconds: float = STATUS_BATCH_WINDOW_SECONDS,
         guarded: bool = False,
-    ) -> "StatusWrite[M]":
+    ) -> "StatusWriteResult[M]":
         """Writes `new()` if it differs from `old`: immediately, or at the end of the batch window.
 
         Before that, `new` is not called, and the caller must requeue the object after `requeue_after` seconds. A window
@@ -51,12 +51,12 @@ class StatusWriter:
             now = asyncio.get_running_loop().time()
             due = self._due[uid] = min(self._due.get(uid, now + window_seconds), now + window_seconds)
             if now < due:
-                return StatusWrite(due - now, None)
+                return StatusWriteResult(due - now, None)
         status = new()
         if status != old:
             await write_status(informer, obj, old, status, guarded=guarded)
         self.forget(uid)
-        return StatusWrite(None, status if status != old else None)
+        return StatusWriteResult(None, status if status != old else None)
 
     def is_pending(self, uid: str) -> bool:
         """Whether a batch window is open. The write at its end will cover whatever changes until then."""
@@ -69,7 +69,7 @@ class StatusWriter:
 
 
 @dataclass(frozen=True)
-class StatusWrite(Generic[M]):
+class StatusWriteResult(Generic[M]):
     requeue_after: float | None
     """The seconds until the end of the batch window; None if it is not open."""
     written: M | None
