@@ -174,7 +174,7 @@ class Runner:
             reload_requested.clear()
             found = self._try_to_read()
             if found is not None and found != current:
-                log.info("configuration changed, restarting the controllers with it")
+                log.info("the configuration changed, restarting the controllers with it")
                 return found
 
     def _try_to_read(self) -> OperatorConfiguration | None:
@@ -182,7 +182,7 @@ class Runner:
             found = self._read()
             Registry(found.scheduler)
         except (InvalidConfigurationError, ConfigurationError) as e:
-            log.error("the changed configuration is invalid and ignored", error=str(e))
+            log.error("the changed configuration is invalid and is ignored", error=str(e))
             return None
         return found
 
