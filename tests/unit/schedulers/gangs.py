@@ -1,7 +1,7 @@
-"""Gangs to translate, and golden files: a PodGang, and what a backend makes of it.
+"""Gangs to translate, and golden files with their translation.
 
-A golden file has the gang, then the scheduler's objects, then what the pods of each group get. After a change that is
-meant, write it anew with GROVE_WRITE_GOLDEN=1 and read the difference.
+A golden file has the gang, then the scheduler's objects, then what the pods of each group get. After an intended
+change, rewrite it with GROVE_WRITE_GOLDEN=1 and review the difference.
 """
 
 import os
@@ -16,25 +16,15 @@ from grove.api.podgang import PodGang
 from grove.api.serialization import codec
 from grove.plan.objects.pod_draft import PodDraft
 from grove.schedulers.backend import Backend
-from grove.schedulers.types import ObjectKind, Served
+from grove.schedulers.types import Served
 
 Json = dict[str, Any]
 
 GOLDEN = Path(__file__).with_name("golden")
 
 
-class Everything(frozenset[str]):
-    """The fields of a kind in its newest version."""
-
-    def __contains__(self, path: object) -> bool:
-        return True
-
-
-class AllBut(Everything):
-    """The fields of a kind in an older version: without some, and what is below them."""
-
-    def __new__(cls, *missing: str) -> "AllBut":
-        return super().__new__(cls, missing)
+class AllFieldsExcept(frozenset[str]):
+    """All fields of a kind, except those in the set and the fields below them."""
 
     def __contains__(self, path: object) -> bool:
         text = str(path)
@@ -42,11 +32,10 @@ class AllBut(Everything):
 
 
 def served(backend: Backend, *missing: str, **objects: Mapping[str, Json]) -> Served:
-    """A cluster that has all kinds of the backend, with all fields but some. `objects` are by plural."""
-    reads: list[ObjectKind] = list(getattr(backend, "reads", ()))
+    """A cluster that serves all kinds of the backend, without the `missing` fields. `objects` are by plural."""
     return Served(
-        fields=dict.fromkeys(backend.kinds, AllBut(*missing)),
-        objects={k: objects[k.plural] for k in reads if k.plural in objects},
+        fields=dict.fromkeys(backend.kinds, AllFieldsExcept(missing)),
+        objects={k: objects[k.plural] for k in backend.reads if k.plural in objects},
     )
 
 

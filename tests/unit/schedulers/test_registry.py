@@ -1,4 +1,4 @@
-"""Which backend a set gets, and what is said when that is not clear."""
+"""Which backend a set gets, and what is reported if several match."""
 
 import pytest
 from grove_sandbox.flow.bystander import Bystander
@@ -15,7 +15,7 @@ from tests.unit.api.sets import clique, pcs
 
 
 class Greedy(Bystander):
-    """Takes the pods of every scheduler whose name begins with kai or greedy."""
+    """Matches every schedulerName that begins with kai or greedy."""
 
     name = "greedy"
     scheduler_name = "greedy-scheduler"
@@ -55,14 +55,14 @@ def layout(scheduler: str = "", backend: str = "") -> SetLayout:
         ("kai-scheduler", "greedy", "greedy"),
     ],
 )
-def test_the_annotation_decides_then_the_name_then_the_default(
+def test_the_annotation_decides_then_the_scheduler_name_then_the_default(
     scheduler: str, annotation: str, chosen: str
 ) -> None:
     found = registry("kai-scheduler", "koord-scheduler", "greedy-scheduler")
     assert found.select(layout(scheduler, annotation)).backend.name == chosen
 
 
-def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
+def test_a_scheduler_name_that_only_a_third_party_backend_matches_is_valid() -> None:
     found = registry("greedy-scheduler")
     known = ValidationContext(serves=found.serves)
     assert not [p for p in validate(layout("greedy-two").pcs, None, known) if not p.warning]
@@ -76,7 +76,7 @@ def test_a_name_that_only_a_pattern_of_a_third_party_covers_is_valid() -> None:
     ("profiles", "first"),
     [(("kai-scheduler", "greedy-scheduler"), "kai"), (("greedy-scheduler", "kai-scheduler"), "greedy")],
 )
-def test_of_several_that_match_the_first_profile_wins_and_all_are_named_with_a_remedy(
+def test_if_several_match_the_first_profile_wins_and_the_ambiguity_names_all(
     profiles: tuple[str, ...], first: str
 ) -> None:
     found = registry(*profiles)
@@ -87,13 +87,13 @@ def test_of_several_that_match_the_first_profile_wins_and_all_are_named_with_a_r
     assert found.ambiguities() == [selection.ambiguity]
 
 
-def test_where_one_matches_or_the_annotation_decides_nothing_is_ambiguous() -> None:
+def test_nothing_is_ambiguous_if_one_matches_or_the_annotation_decides() -> None:
     found = registry("kai-scheduler", "greedy-scheduler")
     assert found.select(layout("grove-scheduler")).ambiguity == ""
     assert found.select(layout("kai-scheduler", "greedy")).ambiguity == ""
     assert registry("kai-scheduler").ambiguities() == []
 
 
-def test_an_ambiguous_default_is_said_at_the_start() -> None:
+def test_ambiguities_include_the_default_profile() -> None:
     [said] = registry("greedy-scheduler", "kai-scheduler", default="kai-scheduler").ambiguities()
     assert "greedy is used" in said

@@ -1,4 +1,4 @@
-"""What one pod of a template asks for."""
+"""The resources that one pod of a template requests."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("spec", "asked"),
+    ("spec", "requested"),
     [
         ({"containers": []}, {}),
         ({"containers": [{"name": "c"}]}, {}),
@@ -47,16 +47,16 @@ def container(restart: str = "", limits: Any = None, **requests: str) -> Any:
         ),
     ],
 )
-def test_what_a_pod_asks_for(spec: Any, asked: dict[str, str]) -> None:
-    assert as_quantities(pod_requests(codec.raw(spec))) == asked
+def test_the_requests_of_a_pod(spec: Any, requested: dict[str, str]) -> None:
+    assert as_quantities(pod_requests(codec.raw(spec))) == requested
 
 
-def test_many_pods_ask_for_as_many_times_as_much() -> None:
+def test_the_requests_of_several_pods_are_summed() -> None:
     one = pod_requests(codec.raw({"containers": [container(cpu="300m")]}))
     assert as_quantities(total([times(3, one), one])) == {"cpu": "1200m"}
 
 
 @pytest.mark.parametrize("spec", [{"containers": 1}, {"containers": [container(cpu="lots")]}])
-def test_what_is_no_pod_spec_is_an_error(spec: Any) -> None:
+def test_an_invalid_pod_spec_raises(spec: Any) -> None:
     with pytest.raises(ValueError):
         pod_requests(codec.raw(spec))

@@ -1,4 +1,4 @@
-"""The rights in deploy/, beside what the backends say that they read and write."""
+"""The permissions in deploy/, compared with the kinds that the backends read and write."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ WRITE = {"create", "delete", "patch", "update"}
 BACKENDS = {name: factory({}) for name, factory in installed().items()}
 
 
-def rights(file: str = "operator.yaml") -> set[tuple[str, str, str]]:
+def permissions(file: str = "operator.yaml") -> set[tuple[str, str, str]]:
     """Group, resource and verb."""
     documents = yaml.safe_load_all((DEPLOY / file).read_text())
     (role,) = (d for d in documents if d["kind"] == "ClusterRole")
@@ -29,31 +29,33 @@ def rights(file: str = "operator.yaml") -> set[tuple[str, str, str]]:
 
 
 def allowed(kind: ObjectKind, file: str = "operator.yaml") -> set[str]:
-    return {verb for group, resource, verb in rights(file) if (group, resource) == (kind.group, kind.plural)}
+    return {
+        verb for group, resource, verb in permissions(file) if (group, resource) == (kind.group, kind.plural)
+    }
 
 
-def made(backend: Backend) -> list[ObjectKind]:
+def written_kinds(backend: Backend) -> list[ObjectKind]:
     return [*backend.kinds, *([backend.topology_kind] if backend.topology_kind else [])]
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
-def test_the_operator_may_write_every_kind_that_a_backend_makes(backend: Backend) -> None:
-    for kind in made(backend):
+def test_the_operator_may_write_every_kind_that_a_backend_returns(backend: Backend) -> None:
+    for kind in written_kinds(backend):
         assert allowed(kind) >= READ | WRITE, kind
 
 
 @pytest.mark.parametrize("backend", BACKENDS.values(), ids=BACKENDS)
-def test_the_operator_may_read_every_kind_that_a_backend_looks_up(backend: Backend) -> None:
+def test_the_operator_may_read_every_kind_that_a_backend_reads(backend: Backend) -> None:
     for kind in backend.reads:
         assert allowed(kind) >= READ, kind
 
 
-def test_a_backend_alone_may_do_what_it_must_and_nothing_that_the_operator_may_not() -> None:
+def test_a_separate_backend_may_do_what_it_needs_and_less_than_the_operator() -> None:
     kai = BACKENDS["kai"]
     for kind in kai.kinds:
         assert allowed(kind, "backend.yaml") >= READ | WRITE, kind
     for kind in kai.reads:
         assert allowed(kind, "backend.yaml") >= READ, kind
-    alone = rights("backend.yaml")
-    assert alone < rights()
+    alone = permissions("backend.yaml")
+    assert alone < permissions()
     assert {r for r in alone if r[1] in ("pods", "podgangs") and r[2] not in READ} == set()

@@ -1,4 +1,4 @@
-"""What KAI is told about a gang."""
+"""How gangs, queues and topologies are translated for KAI."""
 
 from typing import Any
 
@@ -118,7 +118,7 @@ def test_gangs_of_one_name_in_two_namespaces_do_not_share_a_pod_group() -> None:
         ({"kai.scheduler/queue": "a"}, {labels.QUEUE: "resolved"}, {}, "resolved"),
     ],
 )
-def test_the_queue_is_that_of_label_annotation_or_profile(
+def test_label_annotation_or_profile_name_the_queue(
     tags: Json, annotations: Json, settings: Json, queue: str
 ) -> None:
     backend = Kai(settings)
@@ -143,7 +143,7 @@ def test_a_queue_on_cliques_reaches_all_gangs(of_set: str, of_cliques: tuple[str
 
 
 @pytest.mark.parametrize(("of_set", "of_cliques"), [("a", ("b", "")), ("", ("a", "b"))])
-def test_cliques_that_disagree_on_the_queue_are_a_problem(of_set: str, of_cliques: tuple[str, str]) -> None:
+def test_cliques_that_name_different_queues_are_a_problem(of_set: str, of_cliques: tuple[str, str]) -> None:
     (problem,) = kai.validate(tagged(of_set, of_cliques))
     assert not problem.warning
     assert "one queue" in problem.detail
@@ -161,7 +161,7 @@ def test_cliques_that_disagree_on_the_queue_are_a_problem(of_set: str, of_clique
         ),
     ],
 )
-def test_values_that_kai_does_not_know_are_problems(metadata: Json, field: str) -> None:
+def test_values_that_kai_does_not_support_are_problems(metadata: Json, field: str) -> None:
     found = pcs()
     for kind, tags in metadata.items():
         getattr(found.metadata, kind).update(tags)
@@ -169,7 +169,7 @@ def test_values_that_kai_does_not_know_are_problems(metadata: Json, field: str) 
     assert problem.path[-1] == field
 
 
-def test_a_negative_staleness_means_never_and_is_fine() -> None:
+def test_a_negative_staleness_means_never_and_is_valid() -> None:
     found = pcs()
     found.metadata.annotations["kai.scheduler/staleness-grace-period"] = "-1s"
     assert list(kai.validate(found)) == []
@@ -194,7 +194,9 @@ def test_a_negative_staleness_means_never_and_is_fine() -> None:
         ),
     ],
 )
-def test_what_cannot_be_served_is_refused(found: PodGang, missing: tuple[str, ...], message: str) -> None:
+def test_a_gang_that_kai_cannot_serve_is_refused(
+    found: PodGang, missing: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(Refusal, match=message):
         kai.translate(found, served(kai, *missing))
 
@@ -206,7 +208,7 @@ def test_a_queue_that_does_not_exist_is_refused_if_queues_can_be_read() -> None:
     assert kai.translate(GANGS["flat"], served(kai, queues={"default-queue": {}}))
 
 
-def test_fields_of_others_in_the_pod_group_are_left_alone() -> None:
+def test_some_fields_of_a_pod_group_are_not_owned() -> None:
     (made,) = kai.translate(GANGS["flat"], served(kai))
     assert not any(
         p == "spec" or "markUnschedulable" in p or "schedulingBackoff" in p for p in made.owned_fields
@@ -237,19 +239,21 @@ def test_fields_of_others_in_the_pod_group_are_left_alone() -> None:
         ),
     ],
 )
-def test_the_latest_reason_of_the_pod_group_is_passed_on(conditions: list[Json], said: Observation) -> None:
+def test_the_observation_is_the_latest_condition_of_the_pod_group(
+    conditions: list[Json], said: Observation
+) -> None:
     found: Any = {"status": {"schedulingConditions": conditions}}
     assert kai.observe(GANGS["flat"], [found]) == said
     assert kai.observe(GANGS["flat"], [{}]) == Observation()
 
 
-def test_a_setting_that_does_not_exist_is_named() -> None:
+def test_an_error_names_the_unknown_setting() -> None:
     profile = SchedulerProfile(name="kai-scheduler", config=codec.raw({"que": "a"}))
     with pytest.raises(ConfigurationError, match=r"kai-scheduler.*que"):
         Registry(Schedulers(profiles=[profile]), {"kai": Kai})
 
 
-def test_both_scheduler_names_are_kais() -> None:
+def test_it_matches_both_scheduler_names() -> None:
     assert [n for n in ("kai-scheduler", "grove-scheduler", "default-scheduler", "") if kai.matches(n)] == [
         "kai-scheduler",
         "grove-scheduler",

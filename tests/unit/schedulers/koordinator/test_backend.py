@@ -1,4 +1,4 @@
-"""What Koordinator is told about a gang."""
+"""How gangs, quotas and topologies are translated for Koordinator."""
 
 import json
 from typing import Any
@@ -101,7 +101,7 @@ CONSTRAINED: dict[str, PodGang] = {
 
 
 @pytest.mark.parametrize("name", GANGS)
-def test_a_gang_becomes_a_gang_group(name: str) -> None:
+def test_a_gang_becomes_pod_groups_that_are_tied_together(name: str) -> None:
     check_golden(f"koordinator/{name}", translated(koordinator, GANGS[name], served(koordinator)))
 
 
@@ -110,7 +110,7 @@ def test_a_constraint_on_the_whole_gang_becomes_a_network_topology(name: str) ->
     check_golden(f"koordinator/{name}", translated(aware, CONSTRAINED[name], with_tree))
 
 
-def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
+def test_the_binding_becomes_the_cluster_network_topology_if_grove_manages_it() -> None:
     levels = [
         {"domain": "zone", "key": ZONE},
         {"domain": "rack", "key": RACK},
@@ -132,7 +132,7 @@ def test_the_binding_becomes_the_tree_when_grove_manages_it() -> None:
         ([KOORDINATOR_POD_GROUPS, POD_GROUPS], POD_GROUPS),
     ],
 )
-def test_the_kind_is_one_that_is_served_and_that_which_the_scheduler_watches_goes_first(
+def test_the_pod_group_kind_is_served_and_preferably_the_one_that_the_scheduler_watches(
     kinds: Any, expected: Any
 ) -> None:
     cluster = Served(fields=dict.fromkeys(kinds, frozenset()))
@@ -140,12 +140,12 @@ def test_the_kind_is_one_that_is_served_and_that_which_the_scheduler_watches_goe
 
 
 @pytest.mark.parametrize("name", ["koord-scheduler", "my-koord-scheduler-2", "koordinator"])
-def test_any_name_with_koord_in_it_is_served(name: str) -> None:
+def test_it_matches_any_name_with_koord_in_it(name: str) -> None:
     assert koordinator.matches(name)
     assert not koordinator.matches("default-scheduler")
 
 
-def test_pods_beyond_the_minimum_are_members_of_nothing_and_keep_quota_and_priority() -> None:
+def test_surplus_pods_have_quota_and_priority_and_no_pod_group() -> None:
     found = GANGS["groups"]
     draft = PodDraft("koord-scheduler", koordinator.gate)
     koordinator.prepare_surplus_pod(found, found.spec.pod_groups[0], draft)
@@ -163,7 +163,7 @@ def test_a_quota_that_does_not_exist_is_refused_if_quotas_can_be_read() -> None:
     assert koordinator.translate(GANGS["flat"], served(koordinator, elasticquotas={}))
 
 
-def test_a_name_that_is_too_long_for_a_label_is_cut_and_stays_unique() -> None:
+def test_a_name_that_is_too_long_for_a_label_is_shortened_and_stays_unique() -> None:
     long = ["x" * 63 + c for c in "ab"]
     found = gang(*(group(name, 1) for name in long))
     made = [o.name for o in koordinator.translate(found, served(koordinator))]
@@ -199,20 +199,20 @@ def pod(
         ([pod(0), pod(1, gated=True)], MEMBERS_GATED),
         ([pod(0), pod(1)], MEMBERS_UNGATED),
         ([pod(0, node="a"), pod(1, node="a")], MEMBERS_UNGATED),
-        # A replacement that waits alone takes nobody along.
+        # A replacement that waits alone starts an attempt without others.
         ([pod(0, node="a"), pod(1, gated=True)], MEMBERS_UNGATED),
-        # Two do.
+        # Two that wait start one together.
         ([pod(0), pod(1, gated=True), pod(2, node="a")], MEMBERS_GATED),
-        # Pods beyond the minimum are no members, and dead ones are none any more.
+        # Surplus pods and dead pods are no members.
         ([pod(0), pod(1), pod(2, gated=True, linked=False)], MEMBERS_UNGATED),
         ([pod(0), pod(1), pod(2, gated=True, phase="Failed")], MEMBERS_UNGATED),
     ],
 )
-def test_a_gang_is_held_back_while_gates_of_members_could_be_taken_along(pods: list[Pod], word: str) -> None:
+def test_a_gang_is_blocked_while_an_attempt_would_include_gated_members(pods: list[Pod], word: str) -> None:
     assert koordinator.dialect(GANGS["flat"], pods, Served()) == word
 
 
-def test_a_member_without_its_label_keeps_its_gate() -> None:
+def test_the_link_of_a_member_without_its_label_is_broken() -> None:
     found = GANGS["flat"]
     part = found.spec.pod_groups[0]
     assert koordinator.broken_link(found, part, pod(0)) == ""
@@ -255,14 +255,14 @@ def without_tree(**more: Json) -> Served:
         ),
     ],
 )
-def test_a_required_constraint_that_cannot_be_kept_is_refused(
+def test_a_required_constraint_that_koordinator_cannot_keep_is_refused(
     backend: Koordinator, cluster: Served, found: PodGang, said: str
 ) -> None:
     with pytest.raises(Refusal, match=said):
         backend.translate(found, cluster)
 
 
-def test_a_wish_that_cannot_be_kept_is_dropped_and_said() -> None:
+def test_a_preference_that_koordinator_cannot_keep_is_dropped_and_reported() -> None:
     found = gang(group("a", 1, {"preferred": RACK}), group("b", 1), topologyConstraint=packed(preferred=ZONE))
     (one, _) = aware.translate(found, with_tree)
     spec = json.loads(one.body["metadata"]["annotations"][f"{PREFIX}/network-topology-spec"])
@@ -273,12 +273,12 @@ def test_a_wish_that_cannot_be_kept_is_dropped_and_said() -> None:
     assert koordinator.shortfall(found, served(koordinator)).count("is dropped") == 2
 
 
-def test_a_required_domain_is_not_kept_for_replacements_and_that_is_said() -> None:
+def test_the_shortfall_says_that_replacements_may_leave_a_required_domain() -> None:
     assert "replace lost ones" in aware.shortfall(CONSTRAINED["of-the-only-group"], with_tree)
     assert aware.shortfall(GANGS["groups"], with_tree) == ""
 
 
-def test_a_constraint_that_is_taken_back_goes_from_the_objects() -> None:
+def test_an_annotation_of_a_removed_constraint_is_owned_and_so_removed() -> None:
     (made,) = koordinator.translate(GANGS["flat"], served(koordinator))
     assert f"metadata.annotations.{PREFIX}/network-topology-spec" in made.owned_fields
 
@@ -294,12 +294,12 @@ def test_a_constraint_that_is_taken_back_goes_from_the_objects() -> None:
         ({"networkTopology": True}, "networkTopology"),
     ],
 )
-def test_a_setting_that_is_wrong_is_named(settings: Json, said: str) -> None:
+def test_an_error_names_the_wrong_setting(settings: Json, said: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=said):
         Koordinator(settings)
 
 
-def test_settings_are_defaults_for_sets_that_say_nothing() -> None:
+def test_settings_are_defaults_for_sets_without_annotations() -> None:
     house = Koordinator(
         {"quota": "house", "mode": "NonStrict", "matchPolicy": "only-waiting", "scheduleTimeoutSeconds": 60}
     )
@@ -360,7 +360,7 @@ def near(**more: Any) -> Json:
         ),
     ],
 )
-def test_a_set_whose_gangs_could_never_be_served_is_invalid(
+def test_a_set_with_a_constraint_that_koordinator_can_never_keep_is_invalid(
     cliques: list[Json], template: Json, backend: Koordinator, path: Any
 ) -> None:
     found = [p.path for p in backend.validate(pcs(*cliques, **template))]

@@ -1,4 +1,4 @@
-"""What Volcano is told about a gang."""
+"""How gangs, queues and topologies are translated for Volcano."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_a_gang_becomes_a_pod_group(name: str) -> None:
     check_golden(f"volcano/{name}", translated(volcano, GANGS[name], served(volcano, hypernodes=TREE)))
 
 
-def test_the_sum_of_requests_is_written_where_the_profile_asks_for_it() -> None:
+def test_the_profile_decides_whether_a_pod_group_has_min_resources() -> None:
     found = gang(
         group("demo-0-worker", 2), annotations={labels.MIN_RESOURCES: '{"cpu":"3","memory":"2147483648"}'}
     )
@@ -73,7 +73,7 @@ def test_the_sum_of_requests_is_written_where_the_profile_asks_for_it() -> None:
     assert "minResources" not in without.body["spec"]
 
 
-def test_gangs_say_what_their_minimum_requests() -> None:
+def test_an_annotation_of_a_gang_has_the_requests_of_its_minimum() -> None:
     found = pcs(
         clique("router", replicas=1, podSpec=REQUESTS),
         clique("worker", replicas=4, minAvailable=2, podSpec=REQUESTS),
@@ -101,13 +101,13 @@ def test_gangs_say_what_their_minimum_requests() -> None:
         ({QUEUE: "a", labels.QUEUE: "resolved"}, {}, "resolved"),
     ],
 )
-def test_the_queue_is_that_of_annotation_or_profile(annotations: Json, settings: Json, queue: str) -> None:
+def test_annotation_or_profile_name_the_queue(annotations: Json, settings: Json, queue: str) -> None:
     backend = Volcano(settings)
     (made,) = backend.translate(gang(group("a", 1), annotations=annotations), served(backend))
     assert made.body["spec"]["queue"] == queue
 
 
-def test_tiers_of_the_profile_come_before_those_of_hyper_nodes() -> None:
+def test_tiers_of_the_profile_take_precedence_over_hyper_nodes() -> None:
     backend = Volcano({"tiers": {RACK: 7}})
     found = gang(group("a", 1), topologyConstraint=packed(required=RACK))
     (made,) = backend.translate(found, served(backend, hypernodes=RACKS))
@@ -155,7 +155,7 @@ A_IN_RACK = gang(group("a", 1, {"required": RACK}))
         ),
     ],
 )
-def test_what_cannot_be_kept_is_refused(
+def test_a_required_topology_that_volcano_cannot_keep_is_refused(
     found: PodGang, missing: tuple[str, ...], objects: Any, message: str
 ) -> None:
     with pytest.raises(Refusal, match=message):
@@ -178,7 +178,9 @@ def test_what_cannot_be_kept_is_refused(
         ),
     ],
 )
-def test_what_is_weaker_than_asked_is_said(found: PodGang, missing: tuple[str, ...], shortfall: str) -> None:
+def test_the_shortfall_names_preferences_without_effect(
+    found: PodGang, missing: tuple[str, ...], shortfall: str
+) -> None:
     cluster = served(volcano, *missing, hypernodes=TREE)
     assert volcano.translate(found, cluster)
     said = volcano.shortfall(found, cluster)
@@ -191,16 +193,16 @@ def test_pods_without_requests_are_a_problem() -> None:
     assert problem.path[-1] == "requests"
 
 
-def test_a_quantity_that_is_none_is_a_problem() -> None:
+def test_an_invalid_quantity_is_a_problem() -> None:
     (problem,) = volcano.validate(with_resources({"requests": {"cpu": "lots"}}))
     assert "lots" in problem.detail
 
 
-def test_limits_are_requests() -> None:
+def test_limits_count_as_requests() -> None:
     assert list(volcano.validate(with_resources({"limits": {"cpu": "1"}}))) == []
 
 
-def test_a_minimum_below_the_replicas_in_a_required_rack_is_warned_of() -> None:
+def test_a_minimum_below_replicas_under_a_required_topology_gives_a_warning() -> None:
     near = {"topologyName": "floor", "pack": {"required": "rack"}}
     (problem,) = volcano.validate(
         pcs(clique(replicas=3, minAvailable=2, podSpec=REQUESTS, topologyConstraint=near))
@@ -245,7 +247,7 @@ INITIALIZED = [
         (INITIALIZED, {}, "WaitingForAdmission"),
     ],
 )
-def test_the_reason_of_the_pod_group_is_passed_on_once_no_gate_explains_it(
+def test_the_observation_is_the_newest_condition_of_an_initialized_gang(
     conditions: list[Json], status: Json, reason: str
 ) -> None:
     found = gang(group("a", 1), status={"phase": "Pending", "conditions": conditions})
@@ -253,7 +255,7 @@ def test_the_reason_of_the_pod_group_is_passed_on_once_no_gate_explains_it(
     assert volcano.observe(found, []) == Observation()
 
 
-def test_a_setting_that_does_not_exist_is_named() -> None:
+def test_an_error_names_the_unknown_setting() -> None:
     profile = SchedulerProfile(name="volcano", config=codec.raw({"tier": {}}))
     with pytest.raises(ConfigurationError, match=r"volcano.*tier"):
         Registry(Schedulers(profiles=[profile]), {"volcano": Volcano})
