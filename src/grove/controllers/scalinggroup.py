@@ -66,6 +66,7 @@ class ScalingGroupController:
                 ),
             ],
             workers=self._context.configuration.controllers.pod_clique_scaling_group.concurrent_syncs,
+            metrics=self._context.metrics,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:

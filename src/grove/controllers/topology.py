@@ -71,7 +71,9 @@ class TopologyController:
             )
             for _, informer in self._schedulers.values()
         ]
-        return Controller("clustertopologybinding", self.reconcile, triggers, workers=1)
+        return Controller(
+            "clustertopologybinding", self.reconcile, triggers, workers=1, metrics=self._context.metrics
+        )
 
     async def follow_cluster(self) -> None:
         """Fires a signal for each scheduler whose kind the cluster serves, as soon as its objects are read."""

@@ -63,6 +63,7 @@ class ControllerProcess:
             registry=registry,
             recorder=recorder,
             now=now,
+            metrics=client.metrics,
             count_selection=count_selection,
         )
         self.manager = Manager(client, elector=elector, recorder=recorder, batch_window=batch_window)

@@ -116,6 +116,7 @@ class CliqueController:
                 ),
             ],
             workers=self._context.configuration.controllers.pod_clique.concurrent_syncs,
+            metrics=self._context.metrics,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:

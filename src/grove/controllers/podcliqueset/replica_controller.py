@@ -110,6 +110,7 @@ class ReplicaController:
             self.reconcile,
             triggers,
             workers=self._context.configuration.controllers.pod_clique_set.concurrent_syncs,
+            metrics=self._context.metrics,
         )
 
     def failures_of(self, key: ObjectKey) -> list[Failure]:

@@ -135,6 +135,7 @@ class SetController:
             self.reconcile,
             triggers,
             workers=self._context.configuration.controllers.pod_clique_set.concurrent_syncs,
+            metrics=self._context.metrics,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:

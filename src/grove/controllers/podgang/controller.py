@@ -108,6 +108,7 @@ class GangController:
             self.reconcile,
             triggers,
             workers=self._context.configuration.controllers.pod_gang.concurrent_syncs,
+            metrics=self._context.metrics,
         )
 
     async def reconcile(self, key: ObjectKey) -> float | None:

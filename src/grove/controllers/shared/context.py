@@ -1,12 +1,13 @@
 """What every controller is given beside the informers: configuration, backends, clock, and a way to emit events."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from grove.api.config import OperatorConfiguration
 from grove.api.meta import Resource
 from grove.runtime.controller.events import EventRecorder, reference
+from grove.runtime.telemetry.metrics import Metrics
 from grove.schedulers.registry import Registry
 
 
@@ -21,6 +22,8 @@ class OperatorContext:
     registry: Registry
     recorder: EventRecorder
     now: Callable[[], datetime]
+    metrics: Metrics = field(default_factory=Metrics)
+    """Of the runtime: the controllers count their reconciles there."""
     count_selection: Callable[[str], None] = lambda backend: None
     """Counts a version of a set for which this backend was selected (`grove_backend_selections_total`)."""
 
