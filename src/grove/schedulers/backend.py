@@ -13,6 +13,9 @@ Rules for all methods:
 - They run synchronously on the operator's event loop, often once per gang or pod, so they must be fast.
 - Arguments are shared with caches: do not change them. The exception is the `PodDraft`, which is there to be changed.
 - Return fresh values: the framework may change or keep what it gets.
+
+If the profile has `separate: true`, a process of the backend's own watches `kinds` and `reads`, runs the probes, and
+calls `dialect`, `translate`, `shortfall` and `observe`. The operator calls all other methods on an instance of its own.
 """
 
 from abc import ABC, abstractmethod
@@ -65,14 +68,14 @@ class Backend(ABC):
     kinds: Sequence[ObjectKind]
     """The kinds that `translate` may return, in the order in which they are created. They are deleted in reverse order.
 
-    The operator watches them all. A cluster need not serve them all: `translate` gets those that it serves. If
+    The framework watches them all. A cluster need not serve them all: `translate` gets the kinds that it serves. If
     `translate` returns an object whose kind is not served, the gang reports that the scheduler is not installed.
     """
 
     reads: Sequence[ObjectKind] = ()
     """Kinds that `translate` looks up by name in `served.objects`, such as queues.
 
-    They are cluster-scoped, or their names are unique in the cluster. The operator watches them and translates every
+    They are cluster-scoped, or their names are unique in the cluster. The framework watches them and translates every
     gang again when such an object is created or deleted or its spec changes; changes of its status have no effect.
     Default: none.
     """
@@ -80,8 +83,8 @@ class Backend(ABC):
     probes: Sequence[Probe] = ()
     """Fields about which only a dry run can tell whether the server keeps them.
 
-    The operator runs the probes when it starts, when a kind becomes served, and every few minutes, because clusters are
-    upgraded. Default: none.
+    The framework runs the probes when it starts, when a kind becomes served, and every few minutes, because clusters
+    are upgraded. Default: none.
     """
 
     def detected_variant(self, served: Served) -> SchedulerVariant | None:
@@ -109,8 +112,8 @@ class Backend(ABC):
     def prepare_pod(self, gang: PodGang, group: PodGroup, pod: PodDraft) -> None:
         """Adds to the draft what ties a pod of this group to the gang: labels, annotations, fields of the spec.
 
-        The podclique controller calls it before it creates pods, once for all pods of the group. Keep what the draft
-        already has. May raise Refusal: then no pods are created, and the clique reports why.
+        The podclique controller calls it before it creates pods, and creates any number of pods of the group from one
+        draft. Keep what the draft already has. May raise Refusal: then no pods are created, and the clique reports why.
         """
 
     def broken_link(self, gang: PodGang, group: PodGroup, pod: Pod) -> str:
@@ -238,8 +241,9 @@ class Backend(ABC):
     def needs_new_dialect(self, gang: PodGang, pod: Pod) -> bool:
         """Whether this pod shows that the scheduler gave the gang up, so that its pods need a new dialect.
 
-        The podclique controller calls it for each pod of a clique. While it is True for one, the controller neither
-        creates nor deletes pods of the clique: the pod stays as evidence until `dialect` has seen it. Default: False.
+        The podclique controller calls it for each pod of a clique. While it is True for one, the controller
+        creates, deletes and releases no pods of the clique: the pod stays as evidence until `dialect` has seen it.
+        Default: False.
         """
         return False
 
@@ -253,8 +257,8 @@ class Backend(ABC):
     creates_stand_ins: bool = False
     """Whether the scheduler creates placeholder pods, with the label `grove.io/stand-in-for: <gang>`.
 
-    If True, the operator watches them, passes them to `dialect` and `has_begun` beside the gang's own pods, and takes
-    what the scheduler says about them as said about the gang. Default: False.
+    If True, the operator watches them, passes them to `dialect` and `has_begun` beside the gang's own pods, and reports
+    on the gang what the scheduler reports on them. Default: False.
     """
 
     # --- release: removing the gates ---

@@ -40,7 +40,7 @@ def pod_requests(pod_spec: Raw) -> Requests:
 
 
 def total(parts: Iterable[Mapping[str, Fraction]]) -> Requests:
-    """The sum, without resources of which nothing is requested."""
+    """The sum, without resources whose amount is zero."""
     sums: Requests = {}
     for part in parts:
         for name, amount in part.items():

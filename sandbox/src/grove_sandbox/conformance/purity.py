@@ -10,7 +10,6 @@ from grove.schedulers.backend import Backend
 
 IMPURE = (
     "aiohttp",
-    "httptools",
     "asyncio",
     "grove.cli",
     "grove.controllers",
@@ -44,7 +43,7 @@ def impure_imports(backend: Backend) -> list[str]:
 def _modules(name: str) -> list[ModuleType]:
     """The module that defines the backend, and the other modules of its package."""
     package = name.rpartition(".")[0]
-    prefix = f"{package}." if package and package != "grove.schedulers" else f"{name}."
+    prefix = f"{package or name}."
     return [m for n, m in sorted(sys.modules.items()) if n == name or n.startswith(prefix)]
 
 
