@@ -34,8 +34,6 @@ _DURATION_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)
 class Duration(str):
     """A Go duration such as `4h0m0s` or `30m`."""
 
-    __slots__ = ()
-
     def __new__(cls, text: str) -> Self:
         _parse_duration(text)
         return super().__new__(cls, text)
@@ -97,8 +95,6 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)
 
 
 class _Instant(str):
-    __slots__ = ()
-
     def __new__(cls, text: str) -> Self:
         if not _TIME.fullmatch(text):
             raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-01-31T12:00:00Z")
@@ -113,8 +109,6 @@ class _Instant(str):
 class Time(_Instant):
     """`metav1.Time`: written to the second."""
 
-    __slots__ = ()
-
     @classmethod
     def at(cls, when: datetime) -> Self:
         return cls(_utc(when).replace(tzinfo=None).isoformat(timespec="seconds") + "Z")
@@ -122,8 +116,6 @@ class Time(_Instant):
 
 class MicroTime(_Instant):
     """`metav1.MicroTime`: written to the microsecond, always with six digits."""
-
-    __slots__ = ()
 
     @classmethod
     def at(cls, when: datetime) -> Self:

@@ -11,8 +11,6 @@ type_names = {bool: "boolean", str: "string", int: "integer", float: "number", l
 class Key(str):
     """A path element that is the key of a map, printed as in `labels[app]`. A plain `str` is the name of a field."""
 
-    __slots__ = ()
-
 
 Path = tuple[str | int, ...]
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from grove.api.reasons import RunReason
 from grove.api.serialization.crds import all_crds
-from grove.cli.explain.terminal import MAX_CLIQUE_ROWS, picture
+from grove.cli.explain.terminal import MAX_CLIQUE_ROWS, renderable
 from grove.plan.explain import CliqueCounts, Explanation, Finding, Quote
 from grove.runtime.client.transport import Request
 from tests.unit.api.sets import pcs_json
@@ -63,7 +63,7 @@ def drawn(found: Explanation, width: int = 80, *, terminal: bool = False) -> str
         width=width, force_terminal=terminal, highlight=False, color_system="standard" if terminal else None
     )
     with console.capture() as text:
-        console.print(picture(found))
+        console.print(renderable(found))
     return text.get()
 
 

@@ -16,6 +16,7 @@ Conventions that every model follows:
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import UnionType
 from typing import (
     Annotated,
@@ -172,15 +173,11 @@ def _merged(parts: list[About]) -> About:
     return About(**said)
 
 
-_FIELDS: dict[type[Model], tuple[FieldInfo, ...]] = {}
-
-
+@cache
 def fields(model: type[Model]) -> tuple[FieldInfo, ...]:
     """The fields of a model, in the order in which they are encoded."""
-    if model not in _FIELDS:
-        hints = get_type_hints(model, include_extras=True)
-        _FIELDS[model] = tuple(_field(f, hints[f.name]) for f in msgspec.structs.fields(model))
-    return _FIELDS[model]
+    hints = get_type_hints(model, include_extras=True)
+    return tuple(_field(f, hints[f.name]) for f in msgspec.structs.fields(model))
 
 
 def _field(field: msgspec.structs.FieldInfo, hint: Any) -> FieldInfo:

@@ -31,11 +31,13 @@ def check_immutable(new: Model, old: Model, path: Path = ()) -> Iterator[Problem
             yield from _check_items(field, after, before, here)
 
 
-def _check_items(field: FieldInfo, new: list[Any], old: list[Any], path: Path) -> Iterator[Problem]:
-    key = next(f.name for f in fields(type(new[0])) if f.json_name == field.about.key) if new else ""
-    before = {getattr(item, key): item for item in old} if new else {}
+def _check_items(field: FieldInfo, new: list[Model], old: list[Model], path: Path) -> Iterator[Problem]:
+    if not new:
+        return
+    key = next(f.name for f in fields(type(new[0])) if f.json_name == field.about.key)
+    before = {getattr(item, key): item for item in old}
     for i, item in enumerate(new):
-        if isinstance(item, Model) and getattr(item, key) in before:
+        if getattr(item, key) in before:
             yield from check_immutable(item, before[getattr(item, key)], (*path, i))
 
 

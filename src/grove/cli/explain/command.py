@@ -101,9 +101,9 @@ def _print(found: "Explanation", output: Output, *, again: bool) -> None:
     import msgspec
 
     if output is Output.TABLE:
-        from grove.cli.explain.terminal import show
+        from grove.cli.explain.terminal import print_explanation
 
-        show(found, again=again)
+        print_explanation(found, again=again)
     else:
         if again and output is Output.YAML:
             sys.stdout.write("---\n")

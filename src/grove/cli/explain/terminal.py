@@ -30,17 +30,17 @@ STYLES = {
 }
 
 
-def show(found: Explanation, *, again: bool = False) -> None:
+def print_explanation(found: Explanation, *, again: bool = False) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=FILE_WIDTH)
     with console.capture() as drawn:
-        console.print(picture(found))
+        console.print(renderable(found))
     lines = [line.rstrip() for line in drawn.get().splitlines()]
     sys.stdout.write("\n".join(["", *lines, ""] if again else [*lines, ""]))
 
 
-def picture(found: Explanation) -> RenderableType:
+def renderable(found: Explanation) -> RenderableType:
     blocks: list[RenderableType] = [_headline(found), Padding(_facts(found), (0, 0, 0, 2), expand=False)]
     if found.cliques:
         blocks += ["", Padding(_counts(found), (0, 0, 0, 2), expand=False)]
@@ -70,7 +70,7 @@ def _facts(found: Explanation) -> Table:
     for said in found.said:
         facts.add_row("said", Text.assemble((f"{said.by}: ", "cyan"), said.text))
     if not found.running:
-        facts.add_row("step", _way(found.step))
+        facts.add_row("step", _steps(found.step))
         facts.add_row("next", Text(found.next, "bold"))
         facts.add_row("do", Text(found.remedy, "green"))
         facts.add_row("more", Text(f"docs/troubleshooting.md#{found.reason.lower()}", "dim"))
@@ -86,9 +86,9 @@ def _message(found: Explanation | Finding) -> str:
     return f"{found.pods} pods, e.g. {found.message}" if found.pods > 1 else found.message
 
 
-def _way(stands: Step) -> Text:
+def _steps(current: Step) -> Text:
     line = Text()
-    now = list(Step).index(stands)
+    now = list(Step).index(current)
     for n, step in enumerate(Step):
         word = SHORT.get(step, step.value)
         if n:
