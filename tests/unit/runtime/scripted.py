@@ -17,6 +17,7 @@ decode = msgspec.json.Decoder(PartialObject).decode
 
 Answer = Response | Exception | Callable[[Request], Response]
 HANG = Exception("no answer, ever")
+JSON = {"content-type": "application/json"}
 
 
 class Script:
@@ -64,7 +65,7 @@ class ScriptedStream:
 
     def __init__(self, *pieces: bytes | Exception | None, status: int = 200) -> None:
         self.status = status
-        self.headers: Mapping[str, str] = {}
+        self.headers: Mapping[str, str] = JSON
         self.closed = False
         self._pieces: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
         for piece in pieces:
@@ -114,7 +115,7 @@ class Pod:
 
 
 def ok(body: Any, status: int = 200) -> Response:
-    return Response(status, {}, msgspec.json.encode(body))
+    return Response(status, JSON, msgspec.json.encode(body))
 
 
 def pod_list(*pods: Pod, version: int, more: str = "") -> Response:

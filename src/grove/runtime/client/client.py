@@ -9,6 +9,9 @@ Retried with backoff, a handful of times:
   A controller reads the object and decides again, as it would anyway.
 
 A conflict is never retried: only the caller can decide what the newer state means.
+
+Only a 2xx with JSON is an answer of an API server. A redirect or an HTML page comes from a proxy, and counts as a
+missing answer.
 """
 
 import asyncio
@@ -75,6 +78,11 @@ class Client:
                 stream = await self._transport.stream(call.request)
                 code = str(stream.status)
                 if stream.status < 400:
+                    try:
+                        _check_answer(call, stream)
+                    except TransportError:
+                        await stream.close()
+                        raise
                     return stream
                 try:
                     body = b"".join([chunk async for chunk in stream.chunks()])
@@ -98,6 +106,7 @@ class Client:
                 response = await self._transport.send(call.request)
             code = str(response.status)
             if response.status < 400:
+                _check_answer(call, response)
                 self._in_flight.answered(started)
                 return response
             error = error_from(call.request, response)
@@ -114,6 +123,17 @@ class Client:
     def _no_answer(self, call: Call) -> TransportError:
         request = call.request
         return TransportError(f"{request.method} {request.path}: no answer within {self._timeout:g} s")
+
+
+def _check_answer(call: Call, answer: Response | Stream) -> None:
+    """Raises `TransportError` if this cannot be the answer of an API server, whatever else sent it."""
+    content_type = answer.headers.get("content-type", "")
+    if not 200 <= answer.status < 300 or not content_type.startswith("application/json"):
+        request = call.request
+        raise TransportError(
+            f"{request.method} {request.path}: not the answer of an API server: status {answer.status}, "
+            f"content type {content_type!r}; is there a proxy in between?"
+        )
 
 
 def _is_worth_a_retry(error: RequestError, call: Call) -> bool:

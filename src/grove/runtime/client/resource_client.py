@@ -85,7 +85,7 @@ class ResourceClient(Generic[Obj]):
     async def peek(self, key: ObjectKey) -> Obj:
         """As `get`, but bypasses the cache: for an object outside its selector, no watch event would ever remove it."""
         call = requests.get(self.resource, key.namespace, key.name)
-        return self._decode((await self._client.send(call)).body)
+        return self._decoded((await self._client.send(call)).body)
 
     async def list(self, namespace: str | None = None, *, labels: str = "", fields: str = "") -> Listing[Obj]:
         """All objects of one namespace, or of all namespaces, at one resourceVersion."""
@@ -181,7 +181,7 @@ class ResourceClient(Generic[Obj]):
             return
         status = _read(_delete_answer, body, call)
         if status.kind != "Status":  # finalizers or a grace period: the object is terminating, not gone
-            self._cache.observe(self._decode(body), Origin.OWN_WRITE)
+            self._cache.observe(self._decoded(body), Origin.OWN_WRITE)
         elif deleted := uid or (status.details.uid if status.details else ""):
             self._cache.forget(deleted, None, Origin.OWN_WRITE)
 
@@ -231,7 +231,7 @@ class ResourceClient(Generic[Obj]):
         items: list[Obj] = []
         version = ""
         async for page in self.pages(namespace, labels=labels, fields=fields, limit=limit):
-            items.extend(self._decode(body) for body in page.bodies)
+            items.extend(self._decoded(body) for body in page.bodies)
             version = version or page.resource_version
         return Listing(items, version)
 
@@ -246,10 +246,19 @@ class ResourceClient(Generic[Obj]):
         return self._write_through(answer, origin)
 
     def _write_through(self, answer: Response, origin: Origin) -> Obj:
-        obj = self._decode(answer.body)
+        obj = self._decoded(answer.body)
         if self._cache is not None:
             self._cache.observe(obj, origin)
         return obj
+
+    def _decoded(self, body: bytes) -> Obj:
+        """Raises `TransportError` for a truncated or malformed object: a proxy may have cut the answer."""
+        try:
+            return self._decode(body)
+        except msgspec.DecodeError as e:
+            raise TransportError(
+                f"{self.resource.plural}: the answer is not a {self.resource.kind}: {e}"
+            ) from e
 
     async def _send(self, call: Call) -> bytes:
         return (await self._client.send(call)).body

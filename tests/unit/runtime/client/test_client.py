@@ -1,9 +1,11 @@
 """The client: what is sent again, and which error the caller gets in the end."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
+from grove.runtime.cache.cache import Cache
 from grove.runtime.client import requests
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import (
@@ -23,7 +25,7 @@ from grove.runtime.client.errors import (
 from grove.runtime.client.objects import ObjectKey, PartialObject
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.client.transport import Response
-from tests.unit.runtime.scripted import HANG, PODS, Answer, Pod, Script, decode, ok, pod_list, refusal
+from tests.unit.runtime.scripted import HANG, JSON, PODS, Answer, Pod, Script, decode, ok, pod_list, refusal
 
 pytestmark = pytest.mark.looptime
 
@@ -202,7 +204,7 @@ async def test_a_scale_is_read_and_set_through_its_subresource() -> None:
 
 
 async def test_a_malformed_answer_is_an_error_that_says_so() -> None:
-    script = Script(Response(200, {}, b"hello"))
+    script = Script(Response(200, JSON, b"hello"))
     with pytest.raises(TransportError, match="not an answer to a list"):
         await pods(script).list()
 
@@ -216,3 +218,40 @@ async def test_requests_are_counted_by_verb_resource_and_code() -> None:
     assert 'kube_requests_total{code="none",resource="pods",verb="get"} 1.0' in text
     assert 'kube_requests_total{code="200",resource="pods",verb="get"} 1.0' in text
     assert 'kube_request_retries_total{resource="pods",verb="get"} 2.0' in text
+
+
+FROM_A_PROXY = [
+    Response(302, {"location": "https://login.example/"}, b""),
+    Response(200, {"content-type": "text/html"}, b"<html>please log in</html>"),
+    Response(200, {}, b"{}"),
+    Response(204, {}, b""),
+]
+
+
+@pytest.mark.parametrize("answer", FROM_A_PROXY, ids=["redirect", "page", "no content type", "no content"])
+async def test_an_answer_of_a_proxy_counts_as_missing_and_is_retried(answer: Response) -> None:
+    script = Script(answer, ok(Pod("a", 3).json))
+    assert (await pods(script).get(A)).metadata.resource_version == "3"
+
+
+async def test_a_create_with_a_generated_name_that_a_proxy_answers_is_not_retried() -> None:
+    script = Script(FROM_A_PROXY[1])
+    with pytest.raises(TransportError, match="not the answer of an API server"):
+        await pods(script).create("default", b"{}", generate_name=True)
+
+
+@pytest.mark.parametrize("act", ["get", "create", "merge_patch", "delete", "list"])
+async def test_a_truncated_object_is_a_transport_error(act: str) -> None:
+    script = Script(Response(200, JSON, b'{"kind":"Pod","metadata":{"name":"a","uid":"'))
+    cache: Cache[PartialObject] = Cache()
+    objects = ResourceClient(Client(script), PODS, decode, cache=cache)
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "get": lambda: objects.get(A),
+        "create": lambda: objects.create("default", b"{}"),
+        "merge_patch": lambda: objects.merge_patch(A, b"{}"),
+        "delete": lambda: objects.delete(A),
+        "list": lambda: objects.list(),
+    }
+    with pytest.raises(TransportError):
+        await calls[act]()
+    assert list(cache) == []

@@ -136,7 +136,7 @@ async def test_a_watch_survives_the_rotation_of_its_token(tmp_path: Path) -> Non
         tokens.append(token)
         if token != valid:
             return web.Response(status=401, text="{}")
-        answer = web.StreamResponse()
+        answer = web.StreamResponse(headers={"Content-Type": "application/json"})
         await answer.prepare(request)
         if token == "first":
             await answer.write(event("ADDED", Pod("a", 3)) + bookmark(9, end=True))
@@ -173,7 +173,7 @@ async def test_a_half_open_connection_is_noticed() -> None:
     async def half_open(request: web.Request) -> web.StreamResponse:
         nonlocal connections
         connections += 1
-        answer = web.StreamResponse()
+        answer = web.StreamResponse(headers={"Content-Type": "application/json"})
         await answer.prepare(request)
         if connections == 1:
             await answer.write(bookmark(9, end=True))
@@ -233,7 +233,7 @@ async def test_a_connection_that_breaks_says_that_the_request_may_have_arrived()
 
 async def test_a_broken_stream_is_an_error_and_not_an_end() -> None:
     async def broken(request: web.Request) -> web.StreamResponse:
-        answer = web.StreamResponse()
+        answer = web.StreamResponse(headers={"Content-Type": "application/json"})
         await answer.prepare(request)
         await answer.write(b"half a li")
         assert request.transport is not None
@@ -254,7 +254,7 @@ async def test_after_close_no_connection_is_left_open(authority: trustme.CA) -> 
     """Neither a pooled one, nor that of a closed stream or a cancelled request, though its peer ends no TLS session."""
 
     async def slow(request: web.Request) -> web.StreamResponse:
-        answer = web.StreamResponse()
+        answer = web.StreamResponse(headers={"Content-Type": "application/json"})
         if request.path != "/quick":
             await answer.prepare(request)
             await answer.write(b"x")
