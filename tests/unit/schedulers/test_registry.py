@@ -95,5 +95,5 @@ def test_nothing_is_ambiguous_if_one_matches_or_the_annotation_decides() -> None
 
 
 def test_ambiguities_include_the_default_profile() -> None:
-    [said] = registry("greedy-scheduler", "kai-scheduler", default="kai-scheduler").ambiguities()
-    assert "greedy is used" in said
+    [ambiguity] = registry("greedy-scheduler", "kai-scheduler", default="kai-scheduler").ambiguities()
+    assert "greedy is used" in ambiguity

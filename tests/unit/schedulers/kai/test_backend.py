@@ -55,7 +55,7 @@ GANGS: dict[str, PodGang] = {
     "preferred-only": gang(
         group("demo-0-worker", 2), annotations=TOPOLOGY, topologyConstraint=packed(preferred=RACK)
     ),
-    "empty-and-equal": gang(
+    "empty-and-equal-constraints": gang(
         group("demo-0-a", 2, {}),
         group("demo-0-b", 2, {"required": RACK, "preferred": RACK}),
         annotations={labels.TOPOLOGY_NAME: "floor", labels.SCHEDULER_TOPOLOGY: "theirs"},
@@ -216,7 +216,7 @@ def test_some_fields_of_a_pod_group_are_not_owned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "said"),
+    ("conditions", "expected"),
     [
         ([], Observation()),
         (
@@ -240,10 +240,10 @@ def test_some_fields_of_a_pod_group_are_not_owned() -> None:
     ],
 )
 def test_the_observation_is_the_latest_condition_of_the_pod_group(
-    conditions: list[Json], said: Observation
+    conditions: list[Json], expected: Observation
 ) -> None:
     found: Any = {"status": {"schedulingConditions": conditions}}
-    assert kai.observe(GANGS["flat"], [found]) == said
+    assert kai.observe(GANGS["flat"], [found]) == expected
     assert kai.observe(GANGS["flat"], [{}]) == Observation()
 
 

@@ -37,7 +37,7 @@ from tests.unit.schedulers.gangs import (
 ZONE, RACK, HOST = "topology.kubernetes.io/zone", "example.com/rack", "kubernetes.io/hostname"
 PREFIX = "gang.scheduling.koordinator.sh"
 QUOTA = "quota.scheduling.koordinator.sh/name"
-HELD = {
+GATED_STATUS = {
     "phase": "Pending",
     "conditions": [
         {
@@ -71,9 +71,9 @@ GANGS: dict[str, PodGang] = {
         tags={QUOTA: "team-a", "quota.scheduling.koordinator.sh/tree-id": "tree-1", "team": "a"},
         priorityClassName="inference",
     ),
-    "groups-held": gang(group("demo-0-worker", 3), group("demo-0-router", 1), status=HELD),
-    "nobody-is-needed": gang(group("demo-0-spare", 0), group("demo-0-worker", 2)),
-    "users-own": gang(
+    "groups-gated": gang(group("demo-0-worker", 3), group("demo-0-router", 1), status=GATED_STATUS),
+    "minimum-zero": gang(group("demo-0-spare", 0), group("demo-0-worker", 2)),
+    "user-annotations": gang(
         group("demo-0-worker", 2),
         annotations={
             f"{PREFIX}/mode": "NonStrict",
@@ -88,8 +88,8 @@ CONSTRAINED: dict[str, PodGang] = {
         group("demo-0-router", 1),
         topologyConstraint=packed(required=ZONE, preferred=HOST),
     ),
-    "of-the-only-group": gang(group("demo-0-worker", 2, {"required": RACK})),
-    "of-all-groups-together": gang(
+    "constraint-on-the-only-group": gang(group("demo-0-worker", 2, {"required": RACK})),
+    "constraint-on-all-groups": gang(
         group("demo-0-a", 2),
         group("demo-0-b", 2),
         topologyConstraint=packed(required=ZONE),
@@ -225,20 +225,25 @@ def without_tree(**more: Json) -> Served:
 
 
 @pytest.mark.parametrize(
-    ("backend", "cluster", "found", "said"),
+    ("backend", "cluster", "found", "expected"),
     [
-        (koordinator, served(koordinator), CONSTRAINED["of-the-only-group"], "not set up for Koordinator"),
-        (aware, served(aware), CONSTRAINED["of-the-only-group"], "no permission to read it"),
+        (
+            koordinator,
+            served(koordinator),
+            CONSTRAINED["constraint-on-the-only-group"],
+            "not set up for Koordinator",
+        ),
+        (aware, served(aware), CONSTRAINED["constraint-on-the-only-group"], "no permission to read it"),
         (
             aware,
             without_tree(),
-            CONSTRAINED["of-the-only-group"],
+            CONSTRAINED["constraint-on-the-only-group"],
             "there is no ClusterNetworkTopology 'default'",
         ),
         (
             aware,
             without_tree(default={"spec": {"networkTopologySpec": TREE["spec"]["networkTopologySpec"][1:]}}),
-            CONSTRAINED["of-the-only-group"],
+            CONSTRAINED["constraint-on-the-only-group"],
             "not one chain",
         ),
         (aware, with_tree, gang(group("a", 1), topologyConstraint=packed(required="no/such")), "no layer"),
@@ -256,9 +261,9 @@ def without_tree(**more: Json) -> Served:
     ],
 )
 def test_a_required_constraint_that_koordinator_cannot_keep_is_refused(
-    backend: Koordinator, cluster: Served, found: PodGang, said: str
+    backend: Koordinator, cluster: Served, found: PodGang, expected: str
 ) -> None:
-    with pytest.raises(Refusal, match=said):
+    with pytest.raises(Refusal, match=expected):
         backend.translate(found, cluster)
 
 
@@ -274,7 +279,7 @@ def test_a_preference_that_koordinator_cannot_keep_is_dropped_and_reported() -> 
 
 
 def test_the_shortfall_says_that_replacements_may_leave_a_required_domain() -> None:
-    assert "replace lost ones" in aware.shortfall(CONSTRAINED["of-the-only-group"], with_tree)
+    assert "replace lost ones" in aware.shortfall(CONSTRAINED["constraint-on-the-only-group"], with_tree)
     assert aware.shortfall(GANGS["groups"], with_tree) == ""
 
 
@@ -284,7 +289,7 @@ def test_an_annotation_of_a_removed_constraint_is_owned_and_so_removed() -> None
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         ({"quta": "a"}, "quta"),
         ({"mode": "Loose"}, "mode"),
@@ -294,8 +299,8 @@ def test_an_annotation_of_a_removed_constraint_is_owned_and_so_removed() -> None
         ({"networkTopology": True}, "networkTopology"),
     ],
 )
-def test_an_error_names_the_wrong_setting(settings: Json, said: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=said):
+def test_an_error_names_the_wrong_setting(settings: Json, expected: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=expected):
         Koordinator(settings)
 
 
@@ -307,7 +312,7 @@ def test_settings_are_defaults_for_sets_without_annotations() -> None:
     assert made.body["metadata"]["annotations"][f"{PREFIX}/mode"] == "NonStrict"
     assert made.body["metadata"]["annotations"][f"{PREFIX}/match-policy"] == "only-waiting"
     assert made.body["spec"]["scheduleTimeoutSeconds"] == 60
-    (own,) = house.translate(GANGS["users-own"], served(house))
+    (own,) = house.translate(GANGS["user-annotations"], served(house))
     assert own.body["spec"]["scheduleTimeoutSeconds"] == 90
     assert house.gang_annotations(pcs(clique()), []) == {labels.QUEUE: "house"}
 

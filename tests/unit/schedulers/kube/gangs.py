@@ -29,14 +29,14 @@ NAMES = list(BY_NAME)
 
 
 def gang(dialect: str, *groups: Json, **more: Any) -> PodGang:
-    said = {
+    condition = {
         "type": "SchedulerDialect",
         "status": "True",
         "reason": dialect,
         "message": "",
         "lastTransitionTime": "2030-01-01T00:00:00Z",
     }
-    return plain_gang(*groups, status={"phase": "Pending", "conditions": [said]}, **more)
+    return plain_gang(*groups, status={"phase": "Pending", "conditions": [condition]}, **more)
 
 
 def cluster(*dialects: str, without: tuple[str, ...] = ()) -> Served:

@@ -117,8 +117,8 @@ def test_the_link_of_a_pod_without_the_right_fields_is_broken(dialect: str) -> N
     draft.spec.pop("priorityClassName", None)
     a = found.spec.pod_groups[0]
     assert backend.broken_link(found, a, pod("a-0", "a", 0, draft.spec)) == ""
-    said = backend.broken_link(found, a, pod("a-0", "a", 0))
-    assert ("GenericWorkload" in said) == (dialect != "NoGangAPI")
+    why = backend.broken_link(found, a, pod("a-0", "a", 0))
+    assert ("GenericWorkload" in why) == (dialect != "NoGangAPI")
     other = backend.broken_link(found, a, pod("a-0", "a", 0, in_group("another")))
     assert "created for another gang API" in other
 

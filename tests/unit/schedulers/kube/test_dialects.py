@@ -42,7 +42,7 @@ def test_a_setting_lets_preemption_evict_single_pods() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dialect", "without", "found", "words"),
+    ("dialect", "without", "found", "expected"),
     [
         ("CompositePodGroup", (), chat, []),
         (
@@ -61,12 +61,12 @@ def test_a_setting_lets_preemption_evict_single_pods() -> None:
     ],
 )
 def test_the_shortfall_says_what_a_cluster_does_not_guarantee(
-    dialect: str, without: tuple[str, ...], found: Any, words: list[str]
+    dialect: str, without: tuple[str, ...], found: Any, expected: list[str]
 ) -> None:
-    said = Kubernetes({}).shortfall(found(dialect), cluster(dialect, without=without))
-    assert bool(said) == bool(words)
-    for word in words:
-        assert word in said
+    shortfall = Kubernetes({}).shortfall(found(dialect), cluster(dialect, without=without))
+    assert bool(shortfall) == bool(expected)
+    for text in expected:
+        assert text in shortfall
 
 
 def test_a_constraint_that_the_server_drops_is_not_sent() -> None:

@@ -5,13 +5,13 @@ from tests.unit.schedulers.kube.gangs import Json, chat
 
 
 def native(name: str, kind: str, status: str, reason: str, message: str) -> Json:
-    said = {"type": kind, "status": status, "reason": reason, "message": message}
-    return {"kind": "PodGroup", "metadata": {"name": name}, "status": {"conditions": [said]}}
+    condition = {"type": kind, "status": status, "reason": reason, "message": message}
+    return {"kind": "PodGroup", "metadata": {"name": name}, "status": {"conditions": [condition]}}
 
 
 def test_an_observation_has_each_message_once_with_the_names_of_cliques() -> None:
     kind = "PodGroupInitiallyScheduled"
-    said = Kubernetes({}).observe(
+    observation = Kubernetes({}).observe(
         chat("CompositePodGroup"),
         [
             native("chat-0.pg.chat-0-router", kind, "False", "Unschedulable", "root failed"),
@@ -26,8 +26,8 @@ def test_an_observation_has_each_message_once_with_the_names_of_cliques() -> Non
             {"kind": "Workload", "metadata": {"name": "chat-0"}},
         ],
     )
-    assert said.reason == "Unschedulable"
-    assert said.message == (
+    assert observation.reason == "Unschedulable"
+    assert observation.message == (
         "chat-0-prefill-0-leader, chat-0-router: root failed; chat-0-prefill-0-worker: minCount (2): 1 scheduled"
     )
 
@@ -39,5 +39,5 @@ def test_scheduled_pod_groups_give_no_observation() -> None:
 
 def test_the_single_pod_group_of_a_gang_is_called_the_gang() -> None:
     objects = [native("chat-0.pg", "PodGroupScheduled", "False", "SchedulerError", "no such priority")]
-    said = Kubernetes({}).observe(chat("PodGroupV1alpha2"), objects)
-    assert (said.reason, said.message) == ("SchedulerError", "the gang: no such priority")
+    observation = Kubernetes({}).observe(chat("PodGroupV1alpha2"), objects)
+    assert (observation.reason, observation.message) == ("SchedulerError", "the gang: no such priority")

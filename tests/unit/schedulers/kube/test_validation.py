@@ -35,7 +35,7 @@ def test_fields_without_effect_give_warnings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pcs", "said"),
+    ("pcs", "expected"),
     [
         (with_priorities(a="high", b="high"), []),
         (with_priorities(a=None, b=None), []),
@@ -45,7 +45,7 @@ def test_fields_without_effect_give_warnings() -> None:
         (with_priorities(a="system-node-critical", b="system-node-critical"), ["a, b"]),
     ],
 )
-def test_priority_classes_that_differ_give_a_warning(pcs: PodCliqueSet, said: list[str]) -> None:
+def test_priority_classes_that_differ_give_a_warning(pcs: PodCliqueSet, expected: list[str]) -> None:
     problems = list(Kubernetes({}).validate(pcs))
-    assert [p.value for p in problems] == said
+    assert [p.value for p in problems] == expected
     assert all(p.warning and p.remedy for p in problems)

@@ -53,9 +53,9 @@ GANGS: dict[str, PodGang] = {
             together("demo-0-pd-0", "demo-0-prefill", "demo-0-decode", pack={"required": RACK})
         ],
     ),
-    "rack-of-a-group": gang(group("demo-0-router", 1), group("demo-0-worker", 3, {"required": RACK})),
+    "constraint-on-a-group": gang(group("demo-0-router", 1), group("demo-0-worker", 3, {"required": RACK})),
     "preferred": gang(group("demo-0-worker", 2), topologyConstraint=packed(preferred=RACK)),
-    "nobody-is-needed": gang(group("demo-0-worker", 0)),
+    "minimum-zero": gang(group("demo-0-worker", 0)),
 }
 
 
@@ -81,12 +81,12 @@ def test_an_annotation_of_a_gang_has_the_requests_of_its_minimum() -> None:
             {"name": "unit", "cliqueNames": ["worker"], "replicas": 2, "minAvailable": 1}
         ],
     )
-    said = [
+    annotations = [
         admitting.gang_annotations(found, list(members.cliques.values()))[labels.MIN_RESOURCES]
         for members in gang_members(SetLayout(found), 0, {})
     ]
     gi = 2**30
-    assert said == [f'{{"cpu":"4500m","memory":"{3 * gi}"}}', f'{{"cpu":"3","memory":"{2 * gi}"}}']
+    assert annotations == [f'{{"cpu":"4500m","memory":"{3 * gi}"}}', f'{{"cpu":"3","memory":"{2 * gi}"}}']
     assert list(volcano.gang_annotations(found, [])) == [labels.QUEUE]
 
 
@@ -183,8 +183,8 @@ def test_the_shortfall_names_preferences_without_effect(
 ) -> None:
     cluster = served(volcano, *missing, hypernodes=TREE)
     assert volcano.translate(found, cluster)
-    said = volcano.shortfall(found, cluster)
-    assert shortfall in said if shortfall else said == ""
+    actual = volcano.shortfall(found, cluster)
+    assert shortfall in actual if shortfall else actual == ""
 
 
 def test_pods_without_requests_are_a_problem() -> None:

@@ -99,7 +99,7 @@ SETS: dict[str, PodCliqueSet] = {
         ),
         priorityClassName="inference",
     ),
-    "apart-from-each-other": pcs(
+    "pod-anti-affinity": pcs(
         clique(
             "worker",
             replicas=2,
@@ -126,5 +126,5 @@ SETS: dict[str, PodCliqueSet] = {
             {"name": "unit", "cliqueNames": ["leader", "worker"], "replicas": 3, "minAvailable": 2}
         ],
     ),
-    "asks-for-nothing": pcs(clique("worker")),
+    "no-requests": pcs(clique("worker")),
 }

@@ -85,13 +85,13 @@ def test_topology_in_a_set_is_an_error_if_required_and_a_warning_if_preferred(
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "expected"),
     [
         ({"queu": "a"}, "queu"),
         ({"gangSchedulingStyle": "Medium"}, "gangSchedulingStyle"),
         ({"placeholderTimeoutInSeconds": 0}, "placeholderTimeoutInSeconds"),
     ],
 )
-def test_an_error_names_the_wrong_setting(settings: Json, said: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=said):
+def test_an_error_names_the_wrong_setting(settings: Json, expected: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=expected):
         YuniKorn(settings)

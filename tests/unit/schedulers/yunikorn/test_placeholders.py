@@ -27,8 +27,8 @@ def test_a_group_with_a_minimum_of_zero_has_no_placeholders() -> None:
 
 
 def test_a_label_of_placeholders_names_their_gang() -> None:
-    (told,) = json.loads(draft_of(GANG).annotations[TASK_GROUPS])
-    assert told["labels"] == {labels.STAND_IN_FOR: "demo-0"}
+    (task_group,) = json.loads(draft_of(GANG).annotations[TASK_GROUPS])
+    assert task_group["labels"] == {labels.STAND_IN_FOR: "demo-0"}
 
 
 def test_affinity_to_labels_that_placeholders_lack_gives_a_warning() -> None:

@@ -24,8 +24,8 @@ def test_gangs_that_gave_up_together_get_different_time_outs() -> None:
         for uid in "abcdefgh":
             one = gang_of(pcs(clique("worker", **containers({"cpu": "1"}))))
             one.metadata.uid = uid
-            said = draft_of(with_dialect(one, dialect)).annotations[PARAMETERS]
-            found.append(int(said.split()[0].removeprefix("placeholderTimeoutInSeconds=")))
+            parameters = draft_of(with_dialect(one, dialect)).annotations[PARAMETERS]
+            found.append(int(parameters.split()[0].removeprefix("placeholderTimeoutInSeconds=")))
         return found
 
     assert set(timeouts("Application1")) == {900}
