@@ -43,7 +43,7 @@ class Scene:
         self.pending_during_write.append(self.is_pending)
         self.patches.append(orjson.loads(request.body))
         self.reported.append(self.patches[-1]["status"].get("readyReplicas", 0))
-        return Response(200, {}, orjson.dumps(CLIQUE))
+        return Response(200, {"content-type": "application/json"}, orjson.dumps(CLIQUE))
 
     async def stream(self, request: Request) -> Stream:
         raise NotImplementedError
