@@ -210,7 +210,7 @@ class GangScenarios:
             await grove.settle()
             assert (await self.group(grove))["spec"]["priorityClassName"] == "system-cluster-critical"
 
-    async def test_an_object_that_is_edited_or_deleted_by_hand_is_put_back(self) -> None:
+    async def test_an_object_that_is_edited_or_deleted_by_hand_is_restored(self) -> None:
         async with self.cluster(4) as grove:
             await self.prepare(grove, *self.default_queues)
             await grove.apply(self.set_of(clique("worker", 2)))
@@ -247,7 +247,7 @@ class GangScenarios:
             await grove.settle()
             assert (await self.bound(grove, "demo-0"), await self.bound(grove)) == (4, 4)
 
-    async def test_a_set_that_goes_leaves_nothing(self) -> None:
+    async def test_a_deleted_set_leaves_nothing(self) -> None:
         async with self.cluster(4) as grove:
             await self.prepare(grove, *self.default_queues)
             await grove.apply(self.set_of(clique("worker", 2)))
@@ -293,7 +293,7 @@ class GangScenarios:
 
     queues_of_an_installation: ClassVar[tuple[str, ...]] = ()
 
-    async def test_looking_again_writes_nothing(self) -> None:
+    async def test_a_second_reconcile_writes_nothing(self) -> None:
         async with self.cluster(4) as grove:
             await self.prepare(grove, *self.default_queues)
             await grove.apply(self.set_of(clique("worker", 2)))

@@ -1,17 +1,16 @@
-"""Every order in which the steps of running processes can happen, each tried out.
+"""Tries every order in which the steps of running processes can happen.
 
-Whoever comes to a step waits for its turn (`tests.flow.steps` says what the steps are). When nobody runs any more, one
-of those who wait is let go; for each of the others the test process is forked, and the copy lets that one go instead,
-follows it to the end, and reports. So nothing is ever repeated or undone. A state that was met before is not followed
-again.
+Every step waits until it is chosen (`tests.flow.steps` defines the steps). When all tasks wait, one of the steps that
+wait is chosen; for each of the others the test process is forked, and the copy chooses that one instead, follows it to
+the end, and reports. So no step is repeated or undone. A state that was reached before is not followed again.
 
 What is not a choice:
-- A work item that finds nothing to do is taken up at once. Whatever gives it something to do later has to wake it, and
-  a change that fails to is found: the order in which the item came too early is the one that is tried. With `thorough`
+- A reconcile that finds nothing to do runs immediately. Whatever gives it something to do later must trigger it, and a
+  missing trigger is found: the order in which the reconcile ran too early is the one that is tried. With `thorough`
   this is a choice like any other.
-- An answer is taken in when its request is carried out. An item that starts between the two would see what one sees
-  that starts before the request.
-- Time stands still until nobody has anything to do: timers repair and report.
+- An answer enters the cache when its request is carried out. A reconcile that starts between the two would see what a
+  reconcile sees that starts before the request.
+- Time stands still until no task can go on: timers are for repair and reports.
 """
 
 import asyncio
@@ -27,10 +26,10 @@ from typing import Any, Protocol
 
 from tests.flow.operating import quiet
 
-# Longer than anything waits that is merely put off.
-A_WHILE = 30.0
-# Many more than there are in any order that ends.
-MOST_STEPS = 300
+# Longer than any timer of the controllers.
+SETTLE_SECONDS = 30.0
+# Many more than any order has that ends.
+MAX_STEPS = 300
 
 
 class Steps(Protocol):
@@ -38,17 +37,17 @@ class Steps(Protocol):
 
     @property
     def choices(self) -> list[str]:
-        """Who waits for a turn, in an order that does not depend on chance."""
+        """The waiting steps, in a deterministic order."""
 
     def begin(self) -> None: ...
 
     def end(self) -> None:
-        """Lets all go, those to come too."""
+        """Lets all steps happen, also later ones."""
 
     def take(self, step: str) -> None: ...
 
     async def is_idle(self, step: str) -> bool:
-        """Whether the step is the start of a work item that finds nothing to do."""
+        """Whether the step starts a reconcile that finds nothing to do."""
 
     def state(self) -> Any:
         """Something whose `repr` is the same in two states exactly if the same can happen from there on."""
@@ -56,7 +55,7 @@ class Steps(Protocol):
 
 @dataclass
 class Found:
-    """What came of all orders. `ends` are the pictures at their end, each with the steps of one order that led there.
+    """The result of all orders. `ends` are the pictures at their ends, each with the steps of one order that led there.
 
     An objection ends the search; it says what is wrong, and after which steps.
     """
@@ -67,8 +66,8 @@ class Found:
 
 
 class Explorer:
-    """`is_up` says, when nobody has anything to do, whether that is the end; if not, a while passes. `picture` is what
-    the end looks like. Both may raise, to object to the order."""
+    """`is_up` is called when no task can go on, and says whether that is the end; if not, time passes. `picture` shows
+    what the end looks like. Both may raise, to object to the order."""
 
     def __init__(
         self, steps: Steps, *, is_up: Callable[[], bool], picture: Callable[[], str], thorough: bool = False
@@ -83,7 +82,7 @@ class Explorer:
 
     async def every_order(self) -> Found:
         """From here on. Returns in one of them; the others have been followed by copies of the process."""
-        gc.freeze()  # what is never looked at by the collector is shared with the copies
+        gc.freeze()  # The memory of frozen objects stays shared with the copies.
         try:
             self._steps.begin()
             await self._follow()
@@ -101,7 +100,7 @@ class Explorer:
 
     async def _follow(self) -> None:
         while await self._somebody_waits():
-            assert len(self._order) < MOST_STEPS, f"no end after {MOST_STEPS} steps"
+            assert len(self._order) < MAX_STEPS, f"no end after {MAX_STEPS} steps"
             if self._is_known() or self._is_over():
                 return
             step, *others = self._steps.choices
@@ -113,11 +112,11 @@ class Explorer:
                     return
             self._take(step)
         self._steps.end()
-        await asyncio.sleep(A_WHILE)
+        await asyncio.sleep(SETTLE_SECONDS)
         self._found.ends.setdefault(self._picture(), self._order)
 
     async def _somebody_waits(self) -> bool:
-        """Whether somebody has something to do; those who have not are let go."""
+        """Whether a step with something to do waits. Idle reconciles run immediately."""
         patience = 3
         while patience:
             await quiet()
@@ -130,8 +129,8 @@ class Explorer:
                 return False
             else:
                 patience -= 1
-                await asyncio.sleep(A_WHILE)
-        raise AssertionError("nobody does anything any more")
+                await asyncio.sleep(SETTLE_SECONDS)
+        raise AssertionError("no step is left, and it is not the end")
 
     def _take(self, step: str) -> None:
         self._order.append(step)
@@ -147,7 +146,7 @@ class Explorer:
         return False
 
     def _is_over(self) -> bool:
-        """In a copy: whether the first process has closed the lifeline, or is gone and it was closed so."""
+        """In a copy: whether the first process has closed the lifeline, or died."""
         return self._report_to is not None and bool(select.select([self._lives], [], [], 0)[0])
 
     def _copy(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a gang on kube-scheduler must do, told once and played twice: on the embedded cluster and on real ones.
+"""What a gang on kube-scheduler must do, written once and run twice: on the embedded cluster and on real ones.
 
 A scenario is a function of a `Lab`. It leaves the lab as it found it. The nodes are those of `NODES`: six CPUs in all.
 """

@@ -102,7 +102,7 @@ class FleetController:
                 Trigger(
                     self.members,
                     _fleet_of,
-                    why="one that came or went changes what is missing",
+                    why="a member that was added or deleted changes how many are missing",
                     when=added_or_deleted,
                 ),
             ],

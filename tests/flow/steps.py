@@ -1,17 +1,17 @@
-"""The steps of operators and backends, each of which can be made to wait for its turn.
+"""The steps of operators and backends. A test decides which of the waiting steps happens next.
 
-    start     a controller takes up a work item, and reads the caches
-    request   a request reaches the server, and its answer is taken in
-    news      a watch brings a process a change that it did not make itself
-    act       anybody else does something: a user, a scheduler
+    start     a controller takes a key from its queue and reads the caches
+    request   a request reaches the server, and its answer enters the cache
+    watch     a watch brings a process a change that the process did not make itself
+    act       somebody else does something: a user, a scheduler
 
-Two states are the same when they agree in the objects on the server, in who waits for what, in the keys of all queues,
-in what is on its way to each process, and in all that each work item in hand has read and been answered, which is all
-that decides what it will do. Versions, uids and times are left out, since they are made up anew in each order.
+Two states are equal if they agree in the objects on the server, the waiting steps, the keys of all queues, the watch
+events that each process has yet to receive, and everything that each running reconcile has read and been answered: that
+alone decides what it will do. Versions, uids and times are left out: they differ in each order.
 
-Events, and the statuses of sets, groups and cliques, which nobody in the flow reads, are written without a turn. What
-controllers remember beside the caches (`Applier`, `Shapes`, `Reports`) saves work and decides nothing, and is no part
-of a state.
+Events, and the statuses of sets, groups and cliques, which no controller reads, are written without waiting. What
+controllers remember beside the caches (`Applier`, `SetJudgements`, `StatusWriter`) saves work and decides nothing, so
+it is not part of a state.
 """
 
 import asyncio
@@ -39,8 +39,11 @@ Reads = list[tuple[str, list[Version]]]
 
 
 class Steps:
-    """Of the processes that are added. Before `begin` and after `end` nobody waits, and never for a step whose name
-    has one of `at_once` in it. `remembered` is what an observer remembers beside the objects."""
+    """The steps of the processes that are added.
+
+    Steps wait only between `begin` and `end`. A step whose name contains one of `at_once` never waits. `remembered`
+    returns what an observer remembers beside the objects.
+    """
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class Steps:
             turn.set_result(None)
 
     async def is_idle(self, step: str) -> bool:
-        """The work item is tried out, up to its first request."""
+        """Runs the reconcile on trial, up to its first request."""
         if step not in self._starting:
             return False
         asked: list[Request] = []
@@ -145,7 +148,7 @@ _trying: ContextVar[list[Request] | None] = ContextVar("trying", default=None)
 
 
 class Objects:
-    """An observer of writes: what every version of every object said, and which is the newest."""
+    """Observes writes: the content of every version of every object, and which version is the newest."""
 
     def __init__(self) -> None:
         self.now: dict[str, Json] = {}
@@ -171,7 +174,7 @@ class Objects:
         return sorted((name, self._said[version]) for name, version in self._newest.items())
 
     def content(self, obj: Json) -> str:
-        """A digest, with names for the uids of others, and conditions by type: who spoke first says nothing."""
+        """A digest, with names in place of uids, and conditions sorted by type: their order depends on chance."""
         meta = {k: v for k, v in obj["metadata"].items() if k not in _MADE_UP}
         stated = {**obj, "metadata": meta, "status": _in_order(obj.get("status"))}
         text = orjson.dumps(stated, option=orjson.OPT_SORT_KEYS).decode()
@@ -180,11 +183,11 @@ class Objects:
         return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
     def seen(self, version: Version) -> tuple[str, bool]:
-        """What an object said in a version, and whether that is its newest: else a guarded write will fail."""
+        """The content of an object in a version, and whether that is its newest: else a guarded write will fail."""
         return self._said.get(version, ""), version in self._newest.values()
 
     def after(self, informer: Informer[Any]) -> list[Any]:
-        """What an informer still has to take in, in order, and whether it will be news then."""
+        """The watch events that an informer has yet to receive, in order, and whether each will be new to it."""
         position = informer._position or 0
         log = self._log[informer.resource.plural]
         return [(self._said[v], is_news(informer, *v)) for v in log if int(v[1]) > position]
@@ -194,7 +197,7 @@ _MADE_UP = ("resourceVersion", "uid", "managedFields", "creationTimestamp")
 
 
 class Stepwise:
-    """The way of a process to the server, on which requests that write and news from watches wait for their turn."""
+    """The connection of a process to the server, on which writes and new watch events are steps."""
 
     def __init__(self, inner: Transport, steps: Steps, process: str) -> None:
         self._inner, self._steps, self._process = inner, steps, process
@@ -218,7 +221,7 @@ class Stepwise:
         plural, labels = request.path.rpartition("/")[2], request.query.get("labelSelector", "")
         for informer in self._steps.informers(self._process):
             if (informer.resource.plural, informer._labels) == (plural, labels):
-                return _News(stream, informer, self._steps, f"{self._process} is told of {plural}")
+                return _News(stream, informer, self._steps, f"{self._process} watches {plural}")
         return stream
 
     async def close(self) -> None:
@@ -248,7 +251,7 @@ class _News:
 
 
 def is_news(informer: Informer[Any], uid: str, version: str) -> bool:
-    """Whether an informer does not know of a version yet, as it does if it was written by its own process."""
+    """Whether a version is new to an informer. It is not if the same process wrote it."""
     known, end = informer.cache._objects.get(uid), informer.cache._deletions.get(uid)
     if known is not None:
         return int(version) > int(known.metadata.resource_version)
@@ -256,7 +259,7 @@ def is_news(informer: Informer[Any], uid: str, version: str) -> bool:
 
 
 def written(request: Request) -> str:
-    """What a request writes, as in `PATCH podgangs/s-0/status`; empty if nothing that anybody in the flow reads."""
+    """What a request writes, as in `PATCH podgangs/s-0/status`; empty if no controller reads it."""
     what = request.path.rpartition("/namespaces/")[2].partition("/")[2]
     is_report = what.startswith("podclique") and what.endswith("/status")
     if request.method == "GET" or "dryRun" in request.query or what.startswith("events") or is_report:
@@ -284,12 +287,12 @@ def _version(obj: Any) -> Version:
 
 
 def _unnoted(notify: Callable[..., None]) -> Callable[..., None]:
-    """What those read who are told of a change is none of the business of whoever made it."""
+    """Reads of cache subscribers do not count as reads of the reconcile whose write notified them."""
 
-    def notifying(self: Cache[Any], *told: Any) -> None:
+    def notifying(self: Cache[Any], *arguments: Any) -> None:
         token = _reads.set(None)
         try:
-            notify(self, *told)
+            notify(self, *arguments)
         finally:
             _reads.reset(token)
 

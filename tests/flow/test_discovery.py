@@ -1,4 +1,4 @@
-"""What the cluster serves is asked until it is answered: a failed question is no answer."""
+"""Discovery asks what the cluster serves until it succeeds: a failed request says nothing."""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +22,7 @@ VOLCANO = "scheduling.volcano.sh/v1beta1"
 
 
 class Failing:
-    """A way to the server on which some requests fail with 503."""
+    """A connection on which some requests fail with 503."""
 
     fails: ClassVar[Callable[[Request], bool]] = staticmethod(lambda request: False)
 
@@ -92,7 +92,7 @@ def a_set(scheduler: str) -> Json:
         (probes, "default-scheduler", "volcano"),
     ],
 )
-async def test_a_question_that_fails_is_asked_again_soon_and_holds_up_no_other_backend(
+async def test_a_discovery_request_that_fails_is_retried_and_delays_no_other_backend(
     fails: Callable[[Request], bool], name: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with cluster(monkeypatch, fails) as grove:
@@ -111,7 +111,7 @@ async def test_a_question_that_fails_is_asked_again_soon_and_holds_up_no_other_b
 
 
 @pytest.mark.parametrize("fails", [asks_for_fields, asks_for_kinds, probes])
-async def test_an_operator_that_starts_again_and_gets_no_answer_takes_nothing_back(
+async def test_a_restarted_operator_whose_discovery_fails_keeps_what_was_reported(
     fails: Callable[[Request], bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with cluster_with_crds(schedulers=["volcano"]) as grove:

@@ -71,7 +71,7 @@ async def test_what_runs_is_said_to_run() -> None:
         assert (await explained(grove, pod)).kind == "Pod"
 
 
-async def test_too_few_cpus_are_told_in_the_schedulers_words() -> None:
+async def test_too_few_cpus_are_explained_in_the_schedulers_words() -> None:
     big = example("disaggregated")
     decode = big["spec"]["template"]["cliques"][1]["spec"]
     decode["podSpec"]["containers"][0]["resources"] = {"requests": {"cpu": "3"}}
@@ -123,7 +123,7 @@ async def test_pods_that_do_not_come_up(annotations: Json, reason: RunReason, sa
         assert (await explained(grove, f"pod/{pod}")).reason is reason
 
 
-async def test_pods_that_end_are_replaced_and_that_is_said() -> None:
+async def test_pods_that_end_are_replaced_and_explained() -> None:
     bad = train(annotations={"sandbox.grove.io/exit-after": "0"})
     pod_of(bad)["restartPolicy"] = "Never"
     async with running() as grove:
@@ -202,7 +202,7 @@ async def test_without_an_operator_the_set_is_not_seen() -> None:
         assert (answer.reason, answer.next) == (RunReason.NOT_SEEN_YET, Actor.GROVE)
 
 
-async def test_a_set_that_goes_away_says_so() -> None:
+async def test_a_set_that_is_being_deleted_says_so() -> None:
     async with running() as grove:
         await settled(grove, train(annotations={"sandbox.grove.io/stop-seconds": "20"}))
         await grove.call("DELETE", f"{SETS}/train")

@@ -1,8 +1,8 @@
-"""All interleavings of the controllers' steps for small gangs: whatever the order, no gate opens early, and without any
-timer everything is up in the end, with the same objects.
+"""All interleavings of the controllers' steps for small gangs. In every order no gate opens early, and without timers
+the same objects exist in the end.
 
-With one gang of one pod all steps of the whole operator take turns. Elsewhere what concerns the set as a whole, its
-finalizer and its Service, happens at once. Nobody fails here: failures are in test_operator_faults.py.
+For one gang of one pod, all steps of the whole operator are interleaved. Elsewhere the steps that concern the set as a
+whole, its finalizer and its Service, run immediately. No request fails here: for failures see test_operator_faults.py.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class Laboratory:
             errors = self.grove.cluster.server.observer_errors
             assert not errors, str(errors[0])
             count = self.grove.observer.opened
-            assert count >= opened, f"only {count} gates are open, and nobody does anything"
+            assert count >= opened, f"only {count} gates are open, and no step is left"
             return True
 
         def end() -> str:
@@ -205,7 +205,7 @@ async def test_a_gang_of_one_pod_comes_up(monkeypatch: pytest.MonkeyPatch) -> No
         agree(await lab.every_order(opened=1), ONE_POD, states=100)
 
 
-async def test_nothing_is_lost_by_letting_those_go_who_find_nothing_to_do(
+async def test_running_idle_reconciles_immediately_hides_no_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with laboratory(monkeypatch) as lab:
@@ -289,8 +289,8 @@ async def test_a_gang_comes_up_with_its_backend_in_another_process(monkeypatch: 
 # --- the search finds what there is to find ---
 
 
-async def test_a_wake_up_that_is_seldom_needed_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who comes up after its base gang was placed does not need to be told of that."""
+async def test_a_missing_trigger_that_is_seldom_needed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gang that comes up after its base gang was placed does not need this trigger."""
     monkeypatch.setattr(CliqueController, "_cliques_scaled_from", lambda self, gang: [])
     async with laboratory(monkeypatch) as lab, asyncio.TaskGroup() as others:
         await scaling_out(lab, others)

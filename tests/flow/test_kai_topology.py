@@ -58,7 +58,7 @@ async def racks(grove: GroveCluster) -> set[int]:
     return {int(n.removeprefix("node-")) // 2 for n in found if n}
 
 
-async def test_a_binding_becomes_a_topology_which_is_replaced_when_the_levels_change() -> None:
+async def test_a_binding_becomes_a_topology_which_is_recreated_when_the_levels_change() -> None:
     async with kai.cluster() as grove:
         await grove.cluster.create(BINDINGS, binding())
         await grove.settle()
@@ -99,7 +99,7 @@ async def test_a_topology_of_somebody_else_is_compared_and_left_alone() -> None:
         assert {"TopologyDriftDetected", "TopologyInSync"} <= reasons
 
 
-async def test_a_topology_that_grove_did_not_make_is_not_taken_over() -> None:
+async def test_a_topology_that_grove_did_not_create_is_not_adopted() -> None:
     async with kai.cluster() as grove:
         await grove.cluster.create(TOPOLOGIES, topology("floor", ZONE))
         await grove.cluster.create(BINDINGS, binding())

@@ -178,7 +178,7 @@ class TestKoordinator(GangScenarios):
             assert await self.quotas(grove) == {"team-a", "team-b"}
             assert await self.bound(grove) == 2
 
-    async def test_an_object_that_is_edited_or_deleted_by_hand_is_put_back(self) -> None:
+    async def test_an_object_that_is_edited_or_deleted_by_hand_is_restored(self) -> None:
         async with self.cluster(4) as grove:
             await grove.apply(self.set_of(clique("worker", 2)))
             await grove.settle()
@@ -228,7 +228,7 @@ class TestKoordinator(GangScenarios):
             await grove.settle()
             assert await self.bound(grove, "wide-0") == 0
 
-    async def test_the_tree_is_made_from_the_binding_when_grove_is_told_to(self) -> None:
+    async def test_the_tree_is_created_from_the_binding_if_so_configured(self) -> None:
         async with self.cluster(4, settings={"networkTopology": "managed"}) as grove:
             await grove.cluster.create(BINDINGS, BINDING)
             await grove.apply(self.set_of(clique("worker", 2), **IN_A_RACK))

@@ -184,7 +184,7 @@ async def test_one_pod_without_its_link_never_leaves_its_gate_while_the_others_d
         ({"strict": True}, "best-effort", False),
     ],
 )
-async def test_who_insists_on_the_full_guarantee_is_refused_where_it_cannot_be_had(
+async def test_a_strict_gang_is_refused_if_the_cluster_lacks_the_full_guarantee(
     settings: Json, annotation: str | None, refused: bool
 ) -> None:
     async with grove_with(dialect="1.36", settings=settings) as grove:
@@ -225,7 +225,7 @@ async def test_a_gang_api_that_appears_is_used_for_new_gangs_and_leaves_old_ones
         assert {p["metadata"]["uid"] for p in await pods_of(lab, "old")} == before
 
 
-async def test_a_gang_whose_api_went_away_runs_on_says_so_and_heals() -> None:
+async def test_a_gang_whose_api_was_removed_keeps_running_says_so_and_recovers() -> None:
     meddler = Meddler()
     async with grove_with(meddler) as grove:
         lab: Any = grove
@@ -295,7 +295,7 @@ async def test_the_dialect_and_what_it_does_not_guarantee_are_seen_in_logs_metri
     assert not any(p.startswith("all or nothing") for p in chosen[1][1])
 
 
-async def test_an_edited_group_is_put_back() -> None:
+async def test_an_edited_group_is_restored() -> None:
     async with grove_with() as grove:
         await grove.apply(a_set("edit", {"a": (2, 2), "b": (1, 1)}))
         await grove.settle()
@@ -306,7 +306,7 @@ async def test_an_edited_group_is_put_back() -> None:
 
 
 async def test_a_group_in_use_keeps_what_cannot_be_changed_and_the_gang_says_so() -> None:
-    """A level of the topology gets another label: the tree above the groups is made anew, the groups are not."""
+    """A level of the topology gets another label: the tree above the groups is recreated, the groups are not."""
     async with grove_with() as grove:
         lab: Any = grove
         wanted = in_racks(a_set("move", {"a": (1, 1), "b": (1, 1)}, groups={"g": ("b",)}))
@@ -384,7 +384,7 @@ async def _has(lab: Any, name: str, count: int) -> bool:
     return len(await pods_of(lab, name)) == count and await all_bound(lab, name)
 
 
-async def test_an_operator_that_starts_again_writes_nothing() -> None:
+async def test_a_restarted_operator_writes_nothing() -> None:
     async with cluster_with_crds(nodes=NODES, dialect="1.37") as grove:
         lab: Any = grove
         async with operator(grove):
@@ -399,7 +399,7 @@ async def test_an_operator_that_starts_again_writes_nothing() -> None:
         assert [w for w in grove.writes[before:] if "leases" not in w] == []
 
 
-async def test_a_gang_deleted_by_hand_is_made_again_and_its_pods_run_on() -> None:
+async def test_a_gang_deleted_by_hand_is_recreated_and_its_pods_keep_running() -> None:
     async with grove_with() as grove:
         lab: Any = grove
         await grove.apply(a_set("again", {"a": (2, 2), "b": (1, 1)}))

@@ -184,7 +184,7 @@ async def test_a_deleted_pod_is_gone_when_it_has_stopped() -> None:
         assert await c.pods() == {}
 
 
-async def test_a_pod_recreated_under_its_name_starts_anew() -> None:
+async def test_a_pod_recreated_under_its_name_starts_over() -> None:
     async with cluster() as c:
         first = await c.create(POD_PATH, pod("p", on="node-0"))
         await c.quiet()

@@ -73,10 +73,10 @@ async def test_a_base_gang_and_a_scaled_gang_come_up_while_time_stands_still(
                 await comes_up(grove)
 
 
-async def test_cliques_that_came_too_early_go_on_when_it_is_known_what_the_cluster_serves(
+async def test_cliques_that_wait_for_the_discovery_are_reconciled_when_it_has_a_result(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nobody else tells them in which dialect to write: by then, their gang has nothing to say without pods."""
+    """Nothing else triggers them: their gang reports nothing while it has no pods."""
     asking, translating = asyncio.Event(), asyncio.Event()
     monkeypatch.setattr(Discovery, "run", after(asking, Discovery.run))
     monkeypatch.setattr(GangController, "reconcile", after(translating, GangController.reconcile))
@@ -102,7 +102,7 @@ def after(event: asyncio.Event, act: Callable[..., Awaitable[Any]]) -> Callable[
     return later
 
 
-async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() -> None:
+async def test_a_gang_whose_pods_are_being_created_reports_once_they_exist() -> None:
     async with cluster_with_crds(nodes=0) as grove, operator(grove, batch_window=0.0):
         await quiet()
         await grove.apply(small())
@@ -112,7 +112,7 @@ async def test_a_gang_whose_pods_are_on_the_way_reports_when_they_are_there() ->
         assert written["MODIFIED podgangs"] == named + reported
 
 
-async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_opening_gates_does_not_reconcile_the_gang(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
     reconcile = GangController.reconcile
     async with cluster_with_crds(nodes=0) as grove:
@@ -133,7 +133,7 @@ async def test_nobody_looks_at_a_gang_because_its_gates_opened(monkeypatch: pyte
 
 
 async def test_a_flow_that_waits_for_a_timer_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if nobody waited for what a gang says of itself, so that it were only reported, now and then."""
+    """If no controller waited for the status of a gang, it would only be written at the end of a batch window."""
     monkeypatch.setattr(gangs, "others_wait_for", lambda *_: False)
     async with cluster_with_crds(nodes=0) as grove, operator(grove, batch_window=0.0):
         await quiet()
@@ -152,7 +152,7 @@ async def comes_up(grove: GroveCluster) -> None:
     assert await gated(grove), "the scaled gang waits until its base gang is placed"
     await place_those_without_gate(grove)
     await quiet()
-    # Some schedulers are given what is beyond the minimum of a gang only when the gang is placed.
+    # Some schedulers get the pods beyond the minimum only when the gang is placed.
     await place_those_without_gate(grove)
     await quiet()
     assert await gated(grove) == []
@@ -167,7 +167,7 @@ async def gated(grove: GroveCluster) -> list[str]:
 
 
 async def place_those_without_gate(grove: GroveCluster) -> None:
-    """What a scheduler says, of which none runs here: it would take time."""
+    """Does what a scheduler would do. None runs here, because it would need time to pass."""
     said = {"status": {"conditions": [{"type": "PodScheduled", "status": "True"}]}}
     for name in (await grove.list("pods")).keys() - await gated(grove):
         await grove.call("PATCH", f"{PODS}/{name}/status", said)

@@ -74,7 +74,7 @@ async def test_a_disaggregated_set_comes_up_with_a_base_and_a_scaled_gang() -> N
         assert named == {"llama-0": [1, 4, 1, 3], "llama-0-prefill-0": [1, 3]}
 
 
-async def test_looking_again_writes_nothing() -> None:
+async def test_a_second_reconcile_writes_nothing() -> None:
     async with running() as grove:
         await up(grove, "disaggregated")
         before = len(grove.writes)
@@ -150,7 +150,7 @@ async def resize_in_set(grove: GroveCluster, name: str, **replicas: int) -> None
     await grove.settle()
 
 
-async def test_a_minimum_that_is_left_open_is_all_pods_that_a_clique_was_made_with() -> None:
+async def test_an_unset_minimum_is_all_pods_that_a_clique_was_created_with() -> None:
     async with running() as grove:
         await up(grove, "simple")
         await resize_in_set(grove, "train", worker=2)
@@ -168,7 +168,7 @@ async def test_a_minimum_that_is_left_open_is_all_pods_that_a_clique_was_made_wi
         assert await phases(grove) == {"Running": 10}
 
 
-async def test_pods_wait_for_as_many_of_their_parents_as_those_were_made_with() -> None:
+async def test_pods_wait_for_as_many_parents_as_their_cliques_were_created_with() -> None:
     async with running() as grove:
         pcs = example("simple")
         pcs["spec"]["replicas"] = 1
@@ -194,7 +194,7 @@ async def test_pods_wait_for_as_many_of_their_parents_as_those_were_made_with() 
 
 
 class Held:
-    """A way to the server on which patches of PodCliques wait until they are let go."""
+    """A connection on which patches of PodCliques wait until they are released."""
 
     def __init__(self, inner: Transport) -> None:
         self.go = asyncio.Event()
@@ -285,7 +285,7 @@ async def test_a_pod_that_failed_is_replaced() -> None:
         assert await phases(grove) == {"Running": 8}
 
 
-async def test_a_pod_that_is_deleted_comes_back_at_once_though_another_one_fails_again_and_again() -> None:
+async def test_a_deleted_pod_is_recreated_immediately_although_another_one_is_in_backoff() -> None:
     async with running() as grove:
         await up(grove, "simple")
 
@@ -309,7 +309,7 @@ async def test_a_pod_that_is_deleted_comes_back_at_once_though_another_one_fails
         assert await hosts() == [f"train-0-worker-{p}" for p in range(4)]
 
 
-async def test_what_grove_made_and_somebody_deleted_comes_back() -> None:
+async def test_objects_that_somebody_deleted_are_recreated() -> None:
     async with running() as grove:
         await up(grove, "disaggregated")
         before = {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()}
@@ -323,7 +323,7 @@ async def test_what_grove_made_and_somebody_deleted_comes_back() -> None:
         assert {n: p["metadata"]["uid"] for n, p in (await grove.list("pods")).items()} == before
 
 
-async def test_what_grove_owns_is_put_back_and_what_others_added_stays() -> None:
+async def test_what_grove_owns_is_restored_and_what_others_added_stays() -> None:
     async with running() as grove:
         await up(grove, "simple")
         path = f"{GROVE}/podcliques/train-0-worker"
@@ -367,7 +367,7 @@ async def test_gangs_outlive_their_pods_when_a_set_is_deleted() -> None:
         )
 
 
-async def test_an_orphaned_sets_pods_go_on_running() -> None:
+async def test_the_pods_of_an_orphaned_set_keep_running() -> None:
     async with running() as grove:
         await up(grove, "simple")
         await grove.call("DELETE", f"{GROVE}/podcliquesets/train", {"propagationPolicy": "Orphan"})
@@ -376,7 +376,7 @@ async def test_an_orphaned_sets_pods_go_on_running() -> None:
         assert await phases(grove) == {"Running": 8}
 
 
-async def test_an_invalid_set_says_why_and_makes_nothing_until_it_is_corrected() -> None:
+async def test_an_invalid_set_says_why_and_creates_nothing_until_it_is_corrected() -> None:
     async with running() as grove:
         bad = example("simple")
         bad["spec"]["template"]["cliques"][0]["spec"]["minAvailable"] = 9
@@ -464,7 +464,7 @@ async def test_what_a_set_loses_while_it_is_invalid_is_replaced_as_when_it_was_v
         assert await phases(grove) == {"Running": 12}
 
 
-async def test_the_status_of_a_set_that_is_invalid_tells_what_it_has_lost() -> None:
+async def test_the_status_of_an_invalid_set_shows_what_it_has_lost() -> None:
     async with running() as grove:
         await up(grove, "simple")
         await turn_invalid(grove)

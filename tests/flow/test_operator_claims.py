@@ -131,7 +131,7 @@ async def test_a_template_that_is_missing_is_named_and_used_once_it_is_there() -
         assert await claims(grove) == FIRST
 
 
-async def test_a_claim_keeps_the_spec_that_it_was_made_with() -> None:
+async def test_a_claim_keeps_the_spec_that_it_was_created_with() -> None:
     async with running() as grove:
         await make_template(grove)
         await grove.apply(SET)

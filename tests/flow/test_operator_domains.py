@@ -1,4 +1,4 @@
-"""ComputeDomains of NVLink groups: they come with their replica and go with it, whoever deletes them."""
+"""ComputeDomains of NVLink groups: created and deleted with their replica, recreated if somebody deletes them."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ async def domains(grove: GroveCluster) -> dict[str, str]:
     return {d["metadata"]["name"]: d["metadata"]["uid"] for d in found}
 
 
-async def test_a_domain_goes_with_its_replica() -> None:
+async def test_a_domain_is_deleted_with_its_replica() -> None:
     async with running(definitions=[DEFINITION], **SETTINGS) as grove:
         await grove.apply(enrolled())
         await grove.settle()
@@ -61,7 +61,7 @@ async def test_a_domain_goes_with_its_replica() -> None:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-async def test_domains_go_with_their_set_and_come_back_with_the_next_one(policy: str) -> None:
+async def test_domains_are_deleted_with_their_set_and_created_with_the_next_one(policy: str) -> None:
     async with running(definitions=[DEFINITION], **SETTINGS) as grove:
         await grove.apply(enrolled())
         await grove.settle()
@@ -75,7 +75,7 @@ async def test_domains_go_with_their_set_and_come_back_with_the_next_one(policy:
         assert [*await domains(grove)] == [*before]
 
 
-async def test_a_domain_whose_set_went_while_no_operator_ran_is_let_go_by_the_next() -> None:
+async def test_a_domain_whose_set_was_deleted_while_no_operator_ran_is_released_by_the_next() -> None:
     async with cluster_with_crds(definitions=[DEFINITION]) as grove:
         async with operator(grove, **SETTINGS):
             await grove.apply(enrolled())
@@ -89,7 +89,7 @@ async def test_a_domain_whose_set_went_while_no_operator_ran_is_let_go_by_the_ne
         assert await domains(grove) == {}
 
 
-async def test_a_domain_that_is_deleted_by_hand_comes_back() -> None:
+async def test_a_domain_that_is_deleted_by_hand_is_recreated() -> None:
     async with running(definitions=[DEFINITION], **SETTINGS) as grove:
         await grove.apply(enrolled())
         await grove.settle()

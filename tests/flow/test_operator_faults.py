@@ -83,7 +83,7 @@ async def test_random_faults_end_in_the_same_objects(seed: int) -> None:
         assert await picture(grove) == expected
 
 
-async def test_an_operator_killed_after_any_single_write_is_carried_on_by_the_next() -> None:
+async def test_a_new_operator_continues_after_any_single_write() -> None:
     expected, writes = await undisturbed()
     assert writes > 10
     for last in range(1, writes + 1):

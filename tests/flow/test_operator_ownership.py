@@ -1,4 +1,4 @@
-"""What is Grove's, what is others', and what happens to it: edits, sizes of zero, ends that do not come."""
+"""What Grove owns and what others own: edits, scaling to zero, adoption, and deletions that do not finish."""
 
 import asyncio
 from pathlib import Path
@@ -118,7 +118,7 @@ async def test_an_autoscaler_keeps_what_others_set_and_gets_back_what_is_groves(
         assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 5
 
 
-async def test_autoscalers_go_with_their_replica_and_when_nobody_asks_for_them() -> None:
+async def test_autoscalers_are_deleted_with_their_replica_and_with_their_configuration() -> None:
     async with running() as grove:
         await up(grove, autoscaled())
         scale = f"{GROVE}/podcliquesets/autoscale/scale"
@@ -212,7 +212,7 @@ async def test_cliques_and_scaling_groups_scale_to_zero_and_back(part: str, size
         assert {g["status"]["phase"] for g in (await grove.list("podgangs")).values()} == {"Running"}
 
 
-async def test_a_gang_does_not_begin_anew_with_fewer_pods_than_its_minimum_and_says_why() -> None:
+async def test_a_gang_does_not_start_over_with_fewer_pods_than_its_minimum_and_says_why() -> None:
     """After zero, `kubectl scale` may ask for fewer: no pod of the gang goes until there are enough."""
     parts = {
         "podcliques/llama-0-router": 1,
@@ -236,7 +236,7 @@ async def test_a_gang_does_not_begin_anew_with_fewer_pods_than_its_minimum_and_s
         assert {p["status"]["phase"] for p in (await grove.list("pods")).values()} == {"Running"}
 
 
-async def test_errors_go_away_with_their_cause_on_the_clique_and_on_the_set() -> None:
+async def test_errors_disappear_with_their_cause_from_the_clique_and_from_the_set() -> None:
     async with running() as grove:
         bad = example("disaggregated")
         container = bad["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["containers"][0]
@@ -262,7 +262,7 @@ async def _says(grove: GroveCluster, words: str) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "name"), [("pods", ""), ("podcliques", "train-0-worker")])
-async def test_a_set_that_cannot_go_away_says_what_it_waits_for(kind: str, name: str) -> None:
+async def test_a_set_that_cannot_be_deleted_says_what_it_waits_for(kind: str, name: str) -> None:
     async with running() as grove:
         await up(grove, example("simple"))
         name = name or next(iter(await grove.list(kind)))
@@ -290,7 +290,7 @@ async def test_a_set_that_cannot_go_away_says_what_it_waits_for(kind: str, name:
         ("disaggregated", "pods", "llama-0-prefill-1-", "podcliquescalinggroups/llama-0-prefill"),
     ],
 )
-async def test_a_replica_or_copy_that_cannot_go_away_is_an_event(
+async def test_a_replica_or_copy_that_cannot_be_deleted_is_an_event(
     manifest: str, kind: str, stem: str, scaled: str
 ) -> None:
     async with running() as grove:
@@ -311,17 +311,20 @@ async def test_a_replica_or_copy_that_cannot_go_away_is_an_event(
         assert not [n for names in (await parts(grove)).values() for n in names if n.startswith(stem)]
 
 
-async def test_a_set_that_goes_at_once_writes_no_status_on_its_way() -> None:
+async def test_a_set_that_is_deleted_quickly_writes_no_status() -> None:
     async with running() as grove:
         await up(grove, example("simple"))
         before: list[Any] = []
         grove.cluster.on_write(lambda w: before.append(w) if w.resource.plural == "podcliquesets" else None)
         await grove.call("DELETE", f"{GROVE}/podcliquesets/train")
         await grove.settle()
-        assert [w.type for w in before] == ["MODIFIED", "DELETED"]  # marked as going; our finalizer came off
+        assert [w.type for w in before] == [
+            "MODIFIED",
+            "DELETED",
+        ]  # the deletion timestamp; then our finalizer was removed
 
 
-async def test_a_set_that_comes_back_takes_up_what_its_predecessor_left() -> None:
+async def test_a_recreated_set_adopts_what_its_predecessor_orphaned() -> None:
     async with running() as grove:
         await up(grove, example("disaggregated"))
         before, pods = await parts(grove), set(await grove.list("pods"))
@@ -355,7 +358,7 @@ async def test_an_object_of_somebody_else_is_never_taken_over() -> None:
         assert "exists already and does not belong to" in status["lastErrors"][0]["description"]
 
 
-async def test_labels_that_say_whose_a_pod_is_are_put_back() -> None:
+async def test_labels_that_say_whose_a_pod_is_are_restored() -> None:
     async with running() as grove:
         await up(grove, example("simple"))
         before = await grove.list("pods")
@@ -377,7 +380,7 @@ def _warns_of_set(event: Json) -> bool:
 
 
 class Snatcher:
-    """A way to the server on which somebody deletes each object of a kind just before it is changed, once per path."""
+    """A connection on which each object of a kind is deleted right before it is changed, once per path."""
 
     def __init__(self, inner: Transport, plural: str) -> None:
         self.stream, self.close = inner.stream, inner.close
@@ -394,7 +397,7 @@ class Snatcher:
 
 
 @pytest.mark.parametrize("plural", ["podgangs", "services", "horizontalpodautoscalers"])
-async def test_an_object_that_goes_just_when_it_is_to_be_changed_comes_back_without_alarm(
+async def test_an_object_that_is_deleted_during_an_update_is_recreated_without_an_error(
     plural: str,
 ) -> None:
     made: list[Snatcher] = []
@@ -441,7 +444,7 @@ async def test_labels_that_say_where_a_clique_stands_are_groves_alone() -> None:
     assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
 
 
-async def test_a_set_that_comes_back_smaller_removes_what_its_predecessor_left_beyond() -> None:
+async def test_a_set_that_is_recreated_smaller_deletes_what_its_predecessor_orphaned() -> None:
     async with running() as grove:
         await up(grove, example("simple"))
         await grove.call("DELETE", f"{GROVE}/podcliquesets/train", {"propagationPolicy": "Orphan"})
@@ -455,7 +458,7 @@ async def test_a_set_that_comes_back_smaller_removes_what_its_predecessor_left_b
 
 
 class SlowPatches:
-    """A way to the server on which patches take a while."""
+    """A connection on which patches are slow."""
 
     def __init__(self, inner: Transport) -> None:
         self.stream, self.close = inner.stream, inner.close
@@ -503,7 +506,7 @@ async def test_a_clique_that_is_labelled_as_of_another_gang_leaves_its_pods_wher
         (["router", "leader", "worker", "decode"], ["other"], {"llama-0-router", "llama-0-other-{j}-{m}"}),
     ],
 )
-async def test_what_a_set_no_longer_describes_goes(
+async def test_what_a_set_no_longer_describes_is_deleted(
     cliques: list[str], groups: list[str], left: set[str]
 ) -> None:
     expected = {name.format(j=j, m=m) for name in left for j in range(2) for m in ("leader", "worker")}
@@ -529,7 +532,7 @@ async def test_what_a_set_no_longer_describes_goes(
     assert [e for e in logs if e["log_level"] in ("warning", "error")] == []
 
 
-async def test_an_object_of_somebody_else_that_goes_makes_room_and_takes_its_error_with_it() -> None:
+async def test_the_error_disappears_with_an_object_of_somebody_else() -> None:
     async with running() as grove:
         service = {
             "metadata": {"name": "train-0"},
@@ -547,7 +550,7 @@ async def test_an_object_of_somebody_else_that_goes_makes_room_and_takes_its_err
         assert running_of(pcs)["status"] == "True"
 
 
-async def test_a_scaling_group_whose_members_are_orphaned_takes_them_up_again() -> None:
+async def test_a_scaling_group_adopts_its_orphaned_members() -> None:
     async with running() as grove:
         await up(grove, example("disaggregated"))
         before, pods = await parts(grove), set(await grove.list("pods"))
@@ -562,7 +565,7 @@ async def test_a_scaling_group_whose_members_are_orphaned_takes_them_up_again() 
 
 
 @pytest.mark.parametrize("name", ["llama-0-decode", "llama-0-prefill-1-worker"])
-async def test_a_clique_whose_pods_are_orphaned_takes_them_up_again(name: str) -> None:
+async def test_a_clique_adopts_its_orphaned_pods(name: str) -> None:
     async with running() as grove:
         await up(grove, example("disaggregated"))
         pods = set(await grove.list("pods"))
@@ -587,7 +590,7 @@ async def test_a_clique_whose_pods_are_orphaned_takes_them_up_again(name: str) -
         f"{SERVICES}/llama-0",
     ],
 )
-async def test_an_owner_that_is_taken_off_is_put_back(path: str) -> None:
+async def test_an_owner_reference_that_is_removed_is_restored(path: str) -> None:
     async with running() as grove:
         await up(grove, example("disaggregated"))
         pods = set(await grove.list("pods"))
@@ -608,7 +611,7 @@ async def test_an_owner_that_is_taken_off_is_put_back(path: str) -> None:
         f"{GANGS}/llama-0",
     ],
 )
-async def test_a_status_that_somebody_wipes_or_edits_is_put_back(path: str) -> None:
+async def test_a_status_that_somebody_wipes_or_edits_is_restored(path: str) -> None:
     async with running() as grove:
         await up(grove, example("disaggregated"))
         status = (await grove.call("GET", path))["status"]

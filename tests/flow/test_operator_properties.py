@@ -1,4 +1,4 @@
-"""Any valid set converges, a second look writes nothing, and scaling out and in again returns to the start."""
+"""Any valid set converges, a second reconcile writes nothing, and scaling out and in again returns to the start."""
 
 from typing import Any
 

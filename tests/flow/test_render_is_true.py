@@ -1,4 +1,4 @@
-"""What `grove render` prints is what the operator makes."""
+"""What `grove render` prints is what the operator creates."""
 
 from collections.abc import Callable
 from typing import Any

@@ -40,7 +40,7 @@ class CacheAndServer(RuleBasedStateMachine):
         self.server = ApiServer()
         self.faults = Faults(seed=1, lag=20.0)
         self.written: dict[str, ConfigMap] = {}  # by UID: the newest answer to a write of ours
-        self.deleted: set[str] = set()  # UIDs of which we were told that they are gone
+        self.deleted: set[str] = set()  # UIDs whose deletion was delivered
         self._do(self._start())
 
     @rule(name=NAMES, ours=st.booleans())

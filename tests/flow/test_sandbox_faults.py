@@ -111,7 +111,7 @@ async def test_a_broken_watch_ends_in_the_middle_of_a_line() -> None:
         await anext(pieces)
 
 
-async def test_a_watch_may_be_told_that_its_past_is_gone() -> None:
+async def test_the_history_of_a_watch_may_expire() -> None:
     api = Calls(server())
     await api.create(CONFIG_MAPS, config_map("a"))
     faults = Faults(seed=1)

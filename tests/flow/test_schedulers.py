@@ -167,7 +167,7 @@ async def test_a_settled_cluster_sees_no_rounds_and_no_writes(name: str) -> None
 
 
 @pytest.mark.parametrize("name", ["kube-1.36", "kube-1.37", "kai", "koordinator", "volcano"])
-async def test_what_does_not_fit_is_told_on_the_pod_and_in_an_event(name: str) -> None:
+async def test_what_does_not_fit_is_reported_on_the_pod_and_in_an_event(name: str) -> None:
     gang = GANGS[name]()
     async with cluster(name, nodes=cpus(2)) as c:
         await create_objects(c, gang)

@@ -35,7 +35,7 @@ from tests.flow.scheduler_gangs import (
 )
 
 # Long enough for a scheduler to make a mistake, and to get over its back-off; and what it may take on a busy machine.
-A_WHILE = 20.0
+SETTLE_SECONDS = 20.0
 PATIENCE = 120.0
 # koord-scheduler leaves it to chance whether it tries a member beyond the minimum; Grove makes none.
 LEFT_TO_CHANCE = {"koordinator": ("surplus", "surplus-gated")}
@@ -202,7 +202,7 @@ async def bound_in_simulation(name: str, case: Written) -> dict[str, int]:
         pods = f"/api/v1/namespaces/{case.namespace}/pods"
         for manifest in case.pods:
             await c.create(pods, manifest)
-        await c.quiet(A_WHILE)
+        await c.quiet(SETTLE_SECONDS)
         found = (await c.get(pods))["items"]
         return roles(found)
 
@@ -235,7 +235,7 @@ async def test_the_simulated_scheduler_agrees_with_the_real_one(
         async with asyncio.timeout(PATIENCE):
             while not await agrees():  # noqa: ASYNC110 the cluster is another process
                 await asyncio.sleep(0.5)
-    await asyncio.sleep(A_WHILE)
+    await asyncio.sleep(SETTLE_SECONDS)
     assert await agrees(), f"{await bound_really(session)} is not {expected}"
 
 

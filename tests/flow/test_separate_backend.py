@@ -1,4 +1,4 @@
-"""A backend as its own deployment: the operator waits for its word on the gang, whoever restarts meanwhile."""
+"""A backend as its own deployment: the operator waits until it has synced the gang, whichever of the two restarts."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, suppress
@@ -62,7 +62,7 @@ async def test_no_gate_opens_until_the_backend_has_spoken() -> None:
             assert grove.observer.opened == 8
 
 
-async def test_what_the_scheduler_says_is_said_by_the_backend_and_taken_back_by_it() -> None:
+async def test_the_backend_reports_what_the_scheduler_says_and_clears_it() -> None:
     apart = configuration(separate="volcano")
     manifest = example("simple")
     manifest["spec"]["replicas"] = 1
@@ -125,7 +125,7 @@ def killed_after(write: int, made: list[FaultyTransport]) -> Any:
 
 
 @pytest.mark.parametrize("victim", ["operator", "backend"])
-async def test_either_side_killed_after_any_single_write_is_carried_on_by_the_next(victim: str) -> None:
+async def test_a_new_process_continues_after_any_single_write_of_either_side(victim: str) -> None:
     """The other side runs on meanwhile."""
     one, other = (operating, backend) if victim == "operator" else (backend, operating)
     async with cluster_with_crds() as grove, one(grove), other(grove):

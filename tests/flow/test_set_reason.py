@@ -155,8 +155,8 @@ async def test_an_operator_that_finds_parts_and_no_status_looks_at_every_replica
             assert "train-2-worker" in said["message"]
 
 
-async def test_every_word_of_a_scheduler_is_passed_on_however_soon_it_follows_the_last() -> None:
-    """Such a word changes nothing but the reason: neither a clique nor a gang wakes the set for it."""
+async def test_every_message_of_a_scheduler_is_reported_however_soon_it_follows_the_last() -> None:
+    """Such a message changes nothing but the reason: no change of a clique or gang triggers the set."""
     async with running(nodes=[node("full", capacity={"cpu": "0"})]) as grove:
         await grove.apply(train(replicas=2))
         await grove.settle()
@@ -212,7 +212,7 @@ async def _nodes(grove: GroveCluster) -> list[str]:
     return [n["metadata"]["name"] for n in (await grove.call("GET", "/api/v1/nodes"))["items"]]
 
 
-async def test_pods_that_come_up_one_by_one_make_no_write_of_the_set_each() -> None:
+async def test_pods_that_start_one_by_one_do_not_each_write_the_set() -> None:
     """Thirty cliques get ready a second after one another; the reason would be another each second."""
     slow = train()
     [worker] = slow["spec"]["template"]["cliques"]
@@ -232,7 +232,7 @@ async def test_pods_that_come_up_one_by_one_make_no_write_of_the_set_each() -> N
         assert grove.writes.count("MODIFIED podcliquesets") <= 10
 
 
-async def test_an_operator_that_starts_again_has_nothing_new_to_say() -> None:
+async def test_a_restarted_operator_writes_no_status() -> None:
     async with cluster_with_crds(nodes=1) as grove:
         async with operator(grove):
             await grove.apply(train(replicas=2, never_ready="true"))
@@ -250,7 +250,7 @@ class Unwilling(Kubernetes):
         raise Refusal(f"{group.name} is too long for this scheduler", "choose a shorter name")
 
 
-async def test_pods_that_a_backend_refuses_are_said_on_the_set_and_in_the_log_without_lines_of_code() -> None:
+async def test_pods_that_a_backend_refuses_are_reported_on_the_set_and_logged_without_a_traceback() -> None:
     said = "train-0-worker is too long for this scheduler; choose a shorter name"
     with capture_logs() as logs:
         async with running(factories={"default": Unwilling}) as grove:
@@ -263,9 +263,7 @@ async def test_pods_that_a_backend_refuses_are_said_on_the_set_and_in_the_log_wi
     assert all("exc_info" not in e for e in alarms)
 
 
-async def test_what_will_not_have_the_effect_that_it_seems_to_have_is_an_event_once_per_version_of_the_set() -> (
-    None
-):
+async def test_validation_warnings_are_an_event_once_per_version_of_the_set() -> None:
     async with cluster_with_crds() as grove:
         manifest = train()
         cliques = manifest["spec"]["template"]["cliques"]

@@ -1,4 +1,4 @@
-"""Two backends at once in one cluster, one of them failing: the other's gangs come up, and the failing one heals."""
+"""Two backends at once in one cluster, one of them failing: the other's gangs come up, and the failing one recovers."""
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
@@ -55,7 +55,7 @@ def _defect(*_: Any) -> Any:
 
 
 class Guarded:
-    """A way to the server on which a part of the API may be forbidden."""
+    """A connection on which a part of the API may be forbidden."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner

@@ -27,7 +27,9 @@ class TestVolcano(GangScenarios):
         }
         return "/apis/scheduling.volcano.sh/v1beta1/queues", body
 
-    async def test_an_old_object_that_will_not_go_is_named_and_no_gate_opens_until_it_went(self) -> None:
+    async def test_an_old_object_that_is_not_deleted_is_named_and_no_gate_opens_until_it_is_gone(
+        self,
+    ) -> None:
         theirs = {"metadata": {"finalizers": ["example.com/theirs"]}}
         async with self.cluster(4) as grove:
             await grove.apply(self.set_of(clique("worker", 2)))

@@ -158,7 +158,7 @@ class TestYuniKorn(GangScenarios):
             assert await self.labelled(grove, QUEUE) == {"root.team-a", "root.team-b"}
             assert await self.bound(grove) == 4
 
-    async def test_a_required_topology_is_refused_before_anything_is_made(self) -> None:
+    async def test_a_required_topology_is_refused_before_anything_is_created(self) -> None:
         binding = {
             "apiVersion": "grove.io/v1alpha1",
             "kind": "ClusterTopologyBinding",
@@ -181,7 +181,7 @@ class TestYuniKorn(GangScenarios):
             assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
             assert await self.bound(grove) == 2
 
-    async def test_a_set_that_goes_leaves_nothing(self) -> None:
+    async def test_a_deleted_set_leaves_nothing(self) -> None:
         async with self.cluster(4) as grove:
             await grove.apply(self.set_of(clique("worker", 2)))
             await grove.settle()
@@ -208,6 +208,6 @@ class TestYuniKorn(GangScenarios):
     test_another_queue_reaches_the_scheduler: Any = None
     test_cliques_may_name_the_queue: Any = None
     test_another_priority_reaches_the_scheduler_and_none_removes_it: Any = None
-    test_an_object_that_is_edited_or_deleted_by_hand_is_put_back: Any = None
+    test_an_object_that_is_edited_or_deleted_by_hand_is_restored: Any = None
     test_a_pod_with_a_wrong_link_does_not_bind: Any = None
     test_a_missing_kind_is_named_and_its_arrival_heals: Any = None
