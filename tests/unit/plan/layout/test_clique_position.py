@@ -99,7 +99,7 @@ def test_copies_below_the_minimum_belong_to_the_base_gang_and_the_others_to_thei
         changed(WORKER, group=None),
         changed(WORKER, copy="1"),
         changed(WORKER, copy=None),
-        changed(WORKER, copy=None, name="train-1-g-None-worker"),
+        changed(WORKER, copy=None, name="train-1-g-None-worker", gang="train-1"),
         changed(WORKER, copy="two"),
         changed(WORKER, copy="\u0662"),
         changed(WORKER, gang="train-1"),
