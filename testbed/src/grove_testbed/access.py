@@ -23,10 +23,12 @@ IDENTITIES: dict[str, tuple[str, Sequence[str]]] = {
 }
 
 
-def write_access(folder: Path, url: str, tokens: Mapping[str, str]) -> None:
+def write_access(
+    folder: Path, url: str, tokens: Mapping[str, str], identities: Mapping[str, tuple[str, Sequence[str]]]
+) -> None:
     """Writes the API server's tokens.csv, and <identity>.kubeconfig for everybody in it."""
     rows = []
-    for who, (user, groups) in IDENTITIES.items():
+    for who, (user, groups) in identities.items():
         rows.append(",".join([tokens[who], user, who, f'"{",".join(groups)}"']))
         config = _kubeconfig(url, folder / "ca.crt", who, tokens[who])
         (folder / f"{who}.kubeconfig").write_text(yaml.safe_dump(config))

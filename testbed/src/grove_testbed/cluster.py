@@ -25,7 +25,9 @@ from typing import Any
 from grove_testbed import flags
 from grove_testbed.access import IDENTITIES, write_access
 from grove_testbed.build import built
-from grove_testbed.components import DEFAULT_K8S, Component, component, component_for
+from grove_testbed.components import DEFAULT_K8S, GROUPS, Component, component, component_for
+from grove_testbed.nodes.cluster_nodes import ClusterNodes, identities, names
+from grove_testbed.nodes.configuration import KUBERNETES_SERVICE, node_monitor_grace_seconds
 from grove_testbed.pki import write_certificates
 from grove_testbed.processes import Process, StartError, answers_ok
 from grove_testbed.schedulers import SCHEDULERS, Scheduler, Surroundings
@@ -58,6 +60,7 @@ class Cluster:
     processes: dict[str, Process] = field(default_factory=dict)
     components: list[Component] = field(default_factory=list)
     keep_logs: bool = False
+    nodes: ClusterNodes | None = None
 
     @classmethod
     @contextmanager
@@ -69,6 +72,7 @@ class Cluster:
         definitions: Sequence[Mapping[str, Any]] = (),
         scheduler: str = "",
         nodes: int | Sequence[Mapping[str, Any]] = 0,
+        real_nodes: int = 0,
         skip_admission: Sequence[str] = (),
     ) -> Iterator[Cluster]:
         """A cluster of a Kubernetes minor version, for the time of a ``with`` block.
@@ -76,22 +80,27 @@ class Cluster:
         ``controllers`` runs kube-controller-manager (garbage collection, namespaces, service accounts),
         ``definitions`` are of custom kinds that it shall know from the start (it looks for new ones only every
         half minute), ``scheduler`` is a name from ``SCHEDULERS``, ``nodes`` how many fake nodes to join or the
-        nodes themselves (a kubelet serves them), ``skip_admission`` names admission plugins to leave out. Logs
-        stay on disk if the block fails.
+        nodes themselves (a kubelet serves them), ``real_nodes`` how many nodes with containers (see ``nodes``),
+        ``skip_admission`` names admission plugins to leave out. Logs stay on disk if the block fails.
         """
         programs = ["etcd", "kube-apiserver", *(["kube-controller-manager"] if controllers else [])]
         if scheduler:
             programs += SCHEDULERS[scheduler].programs
+        if real_nodes:
+            programs += GROUPS["node"]
         for program in programs:
             built(component_for(program, k8s))  # raises before anything is started
-        cluster = cls._prepare(k8s)
+        cluster = cls._prepare(k8s, real_nodes)
         try:
             cluster.start_api(controllers=controllers, skip_admission=skip_admission)
             cluster.define(definitions, SCHEDULERS[scheduler].definition_files() if scheduler else ())
             if controllers:
-                cluster.start_controllers()
+                cluster.start_controllers(fake_nodes=bool(nodes))
             if nodes:
                 cluster.start_machines(nodes)
+            if cluster.nodes:
+                cluster.components += [component_for(program, k8s) for program in GROUPS["node"]]
+                cluster.nodes.join(cluster.kubectl, cluster.processes)
             if scheduler:
                 cluster.start_scheduler(scheduler)
             yield cluster
@@ -113,6 +122,7 @@ class Cluster:
                 self.etcd_port,
                 controllers=controllers,
                 skip_admission=skip_admission,
+                addresses=self.nodes.addresses if self.nodes else None,
             ),
         )
         self.wait_until_ready()
@@ -132,9 +142,12 @@ class Cluster:
         said = [d.get("status", {}).get("conditions") or [] for d in found["items"]]
         return all(any((c["type"], c["status"]) == ("Established", "True") for c in s) for s in said)
 
-    def start_controllers(self) -> None:
+    def start_controllers(self, *, fake_nodes: bool = False) -> None:
         (port,) = free_ports(1)
-        arguments = flags.kube_controller_manager(self.k8s, self.folder, port)
+        grace = node_monitor_grace_seconds(fake_nodes=fake_nodes) if self.nodes else 0
+        arguments = flags.kube_controller_manager(
+            self.k8s, self.folder, port, node_monitor_grace_seconds=grace
+        )
         process = self._start("kube-controller-manager", arguments)
         process.wait_until(answers_ok(f"https://127.0.0.1:{port}/healthz", self.tls()))
 
@@ -168,14 +181,16 @@ class Cluster:
 
         file = self.folder / "nodes.json"
         file.write_text(json.dumps(numbered(nodes) if isinstance(nodes, int) else list(nodes)))
+        real = names(self.nodes.count) if self.nodes else []
         command = [sys.executable, "-m", "grove_testbed.machines", str(self.kubeconfig("kubelet")), str(file)]
+        command += real
         log = self.logs / "machines.log"
         process = self.processes["machines"] = Process.start("machines", command, log)
         process.wait_until(lambda: machines.READY in log.read_text())
 
     @property
     def url(self) -> str:
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self.nodes.addresses.control_plane if self.nodes else '127.0.0.1'}:{self.port}"
 
     @property
     def logs(self) -> Path:
@@ -236,14 +251,18 @@ class Cluster:
         self._etcd("compaction", {"revision": revision})
 
     def close(self) -> None:
+        # Nodes first: nothing in them can end well without an API server.
+        if self.nodes:
+            self.nodes.close()
         for process in reversed(self.processes.values()):
             process.stop()
+        shutil.rmtree(self.folder / "nodes", ignore_errors=True)
         shutil.rmtree(self.folder / "data", ignore_errors=True)
         if not self.keep_logs:
             shutil.rmtree(self.folder)
 
     @classmethod
-    def _prepare(cls, k8s: str) -> Cluster:
+    def _prepare(cls, k8s: str, real_nodes: int) -> Cluster:
         """A folder with everything the processes read, and ports for them."""
         port, etcd_port = free_ports(2)
         cluster = cls(
@@ -251,11 +270,20 @@ class Cluster:
             Path(tempfile.mkdtemp(prefix="grove-testbed-")),
             port,
             etcd_port,
-            {who: secrets.token_hex(16) for who in IDENTITIES},
+            {},
         )
         cluster.logs.mkdir()
-        write_certificates(cluster.folder)
-        write_access(cluster.folder, cluster.url, cluster.tokens)
+        who_is_who = IDENTITIES
+        if real_nodes:
+            nodes = cluster.nodes = ClusterNodes.prepare(k8s, cluster.folder, real_nodes)
+            who_is_who = {**IDENTITIES, **identities(real_nodes)}
+            nodes.furnish()
+            own = (nodes.addresses.control_plane, nodes.addresses.kubernetes_service)
+            write_certificates(cluster.folder, KUBERNETES_SERVICE, own, nodes.leaves())
+        else:
+            write_certificates(cluster.folder)
+        cluster.tokens.update({who: secrets.token_hex(16) for who in who_is_who})
+        write_access(cluster.folder, cluster.url, cluster.tokens, who_is_who)
         (cluster.folder / "audit-policy.yaml").write_text(AUDIT_POLICY)
         scheduler = flags.SCHEDULER_CONFIG.format(kubeconfig=cluster.kubeconfig("scheduler"))
         (cluster.folder / "scheduler.yaml").write_text(scheduler)

@@ -22,6 +22,9 @@ PROGRAMS = {
     "kube-controller-manager": ("kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     "kube-scheduler": ("kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     "kubectl": ("kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+    "kubelet": ("kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
+    "kube-proxy": ("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
+    "coredns": ("coredns", "github.com/coredns/coredns"),
     "vc-scheduler": ("volcano", "volcano.sh/volcano/cmd/scheduler"),
     "vc-controller-manager": ("volcano", "volcano.sh/volcano/cmd/controller-manager"),
     "koord-scheduler": ("koordinator", "github.com/koordinator-sh/koordinator/cmd/koord-scheduler"),
@@ -33,6 +36,7 @@ PROGRAMS = {
 # Names that stand for several programs.
 GROUPS = {
     "control-plane": ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"),
+    "node": ("kubelet", "kube-proxy", "coredns"),
     "volcano": ("vc-scheduler", "vc-controller-manager"),
     "koordinator": ("koord-scheduler",),
     "yunikorn": ("yunikorn-scheduler",),
@@ -111,12 +115,13 @@ def component_for(program: str, k8s: str) -> Component:
 def select(spec: str) -> list[Component]:
     """The components of ``NAME`` or ``NAME@VERSION``; NAME is a program or a group.
 
-    The version of the control plane is that of Kubernetes; etcd has only one.
+    The version of the control plane and of a node is that of Kubernetes; etcd and CoreDNS have only one.
     """
     name, _, version = spec.partition("@")
     if name not in GROUPS:
         return [component(name, version)]
-    return [component(program, "" if PROGRAMS[program][0] == "etcd" else version) for program in GROUPS[name]]
+    find = component_for if is_kubernetes(name) else component
+    return [find(program, version) for program in GROUPS[name]]
 
 
 def is_kubernetes(spec: str) -> bool:

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from grove_testbed.nodes.addresses import Addresses
+from grove_testbed.nodes.configuration import EVICTION_SECONDS
+
 
 @dataclass(frozen=True)
 class Gangs:
@@ -61,10 +64,20 @@ def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
 
 
 def kube_apiserver(
-    minor: str, folder: Path, port: int, etcd_port: int, *, controllers: bool, skip_admission: Sequence[str]
+    minor: str,
+    folder: Path,
+    port: int,
+    etcd_port: int,
+    *,
+    controllers: bool,
+    skip_admission: Sequence[str],
+    addresses: Addresses | None = None,
 ) -> list[str]:
-    # Nobody removes the not-ready taint from a fake node, so nobody may add it.
-    skipped = {"TaintNodesByCondition", *skip_admission}
+    """``addresses`` are given if the cluster has real nodes: it then listens to them, and to nobody else."""
+    skipped = set(skip_admission)
+    if addresses is None:
+        # Nobody removes the not-ready taint from a fake node, so nobody may add it.
+        skipped.add("TaintNodesByCondition")
     if not controllers:
         # Without a controller manager no default service account appears and no finalizer goes away.
         skipped.add("ServiceAccount")
@@ -74,18 +87,13 @@ def kube_apiserver(
     served = [f"scheduling.k8s.io/{version}=true" for version in gangs.api_versions]
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
         f"--secure-port={port}",
         f"--tls-cert-file={folder}/server.crt",
         f"--tls-private-key-file={folder}/server.key",
         f"--token-auth-file={folder}/tokens.csv",
-        "--authorization-mode=RBAC",
         "--service-account-issuer=https://127.0.0.1",
         f"--service-account-key-file={folder}/sa.key",
         f"--service-account-signing-key-file={folder}/sa.key",
-        "--service-cluster-ip-range=10.0.0.0/16",
-        "--endpoint-reconciler-type=none",
         f"--disable-admission-plugins={','.join(sorted(skipped))}",
         f"--runtime-config={','.join(served)}",
         *_gates(gangs.apiserver_gates),
@@ -94,16 +102,55 @@ def kube_apiserver(
         # On disk before the answer is sent, so that counts are exact; never rotated.
         "--audit-log-mode=blocking",
         "--audit-log-maxsize=100000",
+        *(_on_loopback() if addresses is None else _on_the_wire(folder, addresses)),
     ]
 
 
-def kube_controller_manager(minor: str, folder: Path, port: int) -> list[str]:
+def _on_loopback() -> list[str]:
+    """No pod can call the API server, and it calls nobody."""
+    return [
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.0.0.0/16",
+        "--endpoint-reconciler-type=none",
+    ]
+
+
+def _on_the_wire(folder: Path, addresses: Addresses) -> list[str]:
+    """Pods reach the API server through the Service `kubernetes`, and it reaches kubelets and webhooks."""
+    return [
+        f"--bind-address={addresses.control_plane}",
+        f"--advertise-address={addresses.control_plane}",
+        f"--service-cluster-ip-range={addresses.services}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--allow-privileged=true",
+        f"--kubelet-client-certificate={folder}/kubelet-client.crt",
+        f"--kubelet-client-key={folder}/kubelet-client.key",
+        f"--kubelet-certificate-authority={folder}/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
+        # There is no kube-proxy on this side of the wire: webhooks are called at their pods.
+        "--enable-aggregator-routing=true",
+        f"--default-not-ready-toleration-seconds={EVICTION_SECONDS}",
+        f"--default-unreachable-toleration-seconds={EVICTION_SECONDS}",
+    ]
+
+
+def kube_controller_manager(
+    minor: str, folder: Path, port: int, *, node_monitor_grace_seconds: int = 0
+) -> list[str]:
+    """Watches over nodes only if told how long one may be silent."""
+    if node_monitor_grace_seconds:
+        nodes = [f"--node-monitor-grace-period={node_monitor_grace_seconds}s", "--node-monitor-period=2s"]
+    else:
+        # Fake nodes send no heartbeats.
+        nodes = ["--controllers=*,-node-lifecycle-controller,-taint-eviction-controller"]
     return [
         f"--kubeconfig={folder}/controller-manager.kubeconfig",
         *serving(folder, port),
         "--leader-elect=false",
-        # Fake nodes send no heartbeats.
-        "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
+        *nodes,
         f"--service-account-private-key-file={folder}/sa.key",
         f"--root-ca-file={folder}/ca.crt",
         "--kube-api-qps=1000",
