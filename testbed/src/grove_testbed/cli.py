@@ -18,6 +18,8 @@ from rich.table import Table
 from grove_testbed import components
 from grove_testbed.build import BuildError, NotBuiltError, build, cache_folder, is_built
 from grove_testbed.cluster import Cluster
+from grove_testbed.nodes import requirements
+from grove_testbed.nodes.network import NetworkError
 from grove_testbed.processes import StartError
 from grove_testbed.schedulers import SCHEDULERS
 from grove_testbed.toolchain import NoGoError
@@ -26,11 +28,23 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 console = Console(stderr=True)
 
 
+# What the user can act on.
+ERRORS = (
+    BuildError,
+    StartError,
+    NoGoError,
+    NotBuiltError,
+    components.UnknownComponentError,
+    requirements.MachineError,
+    NetworkError,
+)
+
+
 def run() -> None:
     """The console script: an error the user can act on is one message, not a traceback."""
     try:
         app()
-    except (BuildError, StartError, NoGoError, NotBuiltError, components.UnknownComponentError) as error:
+    except ERRORS as error:
         console.print(f"[red]error:[/red] {error}", highlight=False)
         sys.exit(1)
 
@@ -67,7 +81,10 @@ def up(
     k8s: Annotated[str, typer.Option(help="Kubernetes minor version")] = components.DEFAULT_K8S,
     name: Annotated[str, typer.Option(help="what `down` calls it")] = "default",
     scheduler: Annotated[str, typer.Option(help=f"one of: {', '.join(SCHEDULERS)}, none")] = "default",
-    nodes: Annotated[int, typer.Option(help="how many fake nodes to join")] = 4,
+    nodes: Annotated[
+        int | None, typer.Option(help="how many fake nodes to join; 4 unless some are real")
+    ] = None,
+    real_nodes: Annotated[int, typer.Option(help="how many nodes with containers to join; needs root")] = 0,
     detach: Annotated[bool, typer.Option(help="return once it is ready; end it with `down`")] = False,
 ) -> None:
     """Run a cluster until Ctrl-C, or until `grove-testbed down`; builds what is missing first."""
@@ -79,6 +96,10 @@ def up(
             f"no scheduler {scheduler}; there are: {', '.join(SCHEDULERS)}"
         )
     wanted = components.select(f"control-plane@{k8s}")
+    if real_nodes:
+        requirements.check()
+        wanted += components.select(f"node@{k8s}")
+    fake = nodes if nodes is not None else 0 if real_nodes else 4
     if scheduler not in ("none", "default"):
         wanted += components.select(scheduler)
     for component in wanted:
@@ -86,9 +107,11 @@ def up(
     state.mkdir(parents=True, exist_ok=True)
     (state / "kubeconfig").unlink(missing_ok=True)
     if detach:
-        _detach(state, ["--k8s", k8s, "--name", name, "--scheduler", scheduler, "--nodes", str(nodes)])
+        counts = [f"--nodes={fake}", f"--real-nodes={real_nodes}"]
+        _detach(state, ["--k8s", k8s, "--name", name, "--scheduler", scheduler, *counts])
     else:
-        _serve(state, k8s, scheduler="" if scheduler == "none" else scheduler, nodes=nodes)
+        chosen = "" if scheduler == "none" else scheduler
+        _serve(state, k8s, scheduler=chosen, nodes=fake, real_nodes=real_nodes)
 
 
 @app.command()
@@ -110,14 +133,29 @@ def down(name: Annotated[str, typer.Option(help="the name given to `up`")] = "de
     console.print(f"Cluster {name} is down.")
 
 
-def _serve(state: Path, k8s: str, *, scheduler: str, nodes: int) -> None:
+@app.command("install-node-packages")
+def install_node_packages(
+    if_possible: Annotated[
+        bool, typer.Option("--if-possible", help="where it is not, say why and go on")
+    ] = False,
+) -> None:
+    """Install the Debian packages that real nodes need: containerd, runc, network plugins, image builders."""
+    try:
+        requirements.install(console.print)
+    except requirements.MachineError as error:
+        if not if_possible:
+            raise
+        console.print(f"Tests on real nodes will be skipped: {error}", highlight=False)
+
+
+def _serve(state: Path, k8s: str, *, scheduler: str, nodes: int, real_nodes: int) -> None:
     def end(*_: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
     (state / "pid").write_text(str(os.getpid()))
     try:
-        with Cluster.start(k8s, scheduler=scheduler, nodes=nodes) as cluster:
+        with Cluster.start(k8s, scheduler=scheduler, nodes=nodes, real_nodes=real_nodes) as cluster:
             (state / "kubeconfig").symlink_to(cluster.kubeconfig())
             console.print(f"Kubernetes {k8s} is up at {cluster.url}. Logs: {cluster.logs}")
             Console().print(f"export KUBECONFIG={cluster.kubeconfig()}", soft_wrap=True)

@@ -15,6 +15,7 @@ import pytest
 from grove_testbed.build import NotBuiltError
 from grove_testbed.cluster import Cluster
 from grove_testbed.components import DEFAULT_K8S
+from grove_testbed.nodes.requirements import MachineError
 
 pytest_plugins = ["grove_testbed.results", "grove_testbed.selection"]
 
@@ -43,7 +44,8 @@ def cluster(k8s: str, request: pytest.FixtureRequest) -> Iterator[Cluster]:
 def started(request: pytest.FixtureRequest, k8s: str, **options: Any) -> Iterator[Cluster]:
     """The body of a cluster fixture; the options are those of ``Cluster.start``.
 
-    Skips if something is not built; keeps the logs if a test of the run failed.
+    Skips if something is not built, or if real nodes are asked for and cannot run here; keeps the logs if a test of
+    the run failed. On a machine that says CI=true, what real nodes lack is a failure.
     """
     failed_before = request.session.testsfailed
     try:
@@ -52,5 +54,7 @@ def started(request: pytest.FixtureRequest, k8s: str, **options: Any) -> Iterato
             cluster.keep_logs = request.session.testsfailed > failed_before
             if cluster.keep_logs:
                 print(f"logs of Kubernetes {k8s}: {cluster.logs}")  # noqa: T201 pytest shows it
-    except NotBuiltError as missing:
+    except (NotBuiltError, MachineError) as missing:
+        if options.get("real_nodes") and os.environ.get("CI") == "true":
+            pytest.fail(f"CI=true, so this must run: {missing}", pytrace=False)
         pytest.skip(str(missing))

@@ -7,10 +7,13 @@ have a default route: no packet can leave. The links go when their boxes do; the
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
+from pathlib import Path
 
 from grove_testbed.nodes.addresses import SLOTS, Addresses
+from grove_testbed.nodes.requirements import SEARCH_PATH
 
 BRIDGE = "wire"
 # How nodes call the link that joins them.
@@ -73,8 +76,7 @@ def join(wire: int, node: int, index: int, addresses: Addresses, nodes: int) -> 
 
 def remove_link(name: str) -> None:
     """Takes away the one link on this machine, if it is still there."""
-    found = subprocess.run(["ip", "link", "show", name], capture_output=True)
-    if found.returncode == 0:
+    if Path("/sys/class/net", name).exists():
         _ip("link", "delete", name)
 
 
@@ -88,6 +90,7 @@ def _in(pid: int, *arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = os.environ | {"PATH": SEARCH_PATH}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise NetworkError(f"{' '.join(command)}: {done.stderr.strip()}")

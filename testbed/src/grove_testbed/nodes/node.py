@@ -18,6 +18,7 @@ from grove_testbed.build import built
 from grove_testbed.components import component_for
 from grove_testbed.nodes import box, configuration, enter
 from grove_testbed.nodes.addresses import Addresses
+from grove_testbed.nodes.requirements import SEARCH_PATH
 from grove_testbed.processes import Process, StartError
 
 # The programs of a node in the order in which they start.
@@ -44,7 +45,7 @@ class Box:
         pid_file.unlink(missing_ok=True)
         binds = [f"{source}={target}" for target, source in mounts.items()]
         command = [*_PYTHON, str(box.__file__), name, str(pid_file), cgroup, *binds]
-        process = Process.start(name, command, log)
+        process = Process.start(name, command, log, {"PATH": SEARCH_PATH})
         process.wait_until(pid_file.exists)
         return cls(process, int(pid_file.read_text()))
 
@@ -87,6 +88,7 @@ class RealNode:
             f"{self.name}/{program}",
             self.box.command(*self._command(program)),
             self.logs / f"{self.name}-{program}.log",
+            {"PATH": SEARCH_PATH},
         )
         self.processes[program] = process
         return process

@@ -32,6 +32,8 @@ PROGRAMS = {
     str(CNI_PLUGINS / "host-local"): "containernetworking-plugins",
     str(BUSYBOX): "busybox-static",
 }
+# The programs of administrators are there, also if the caller's PATH does not say so.
+SEARCH_PATH = ":".join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 INSTALL = "grove-testbed install-node-packages"
 
 
@@ -60,7 +62,7 @@ def check() -> None:
 
 def missing_packages() -> list[str]:
     """The Debian packages whose programs are not there."""
-    return sorted({package for program, package in PROGRAMS.items() if shutil.which(program) is None})
+    return sorted({package for program, package in PROGRAMS.items() if not _find(program)})
 
 
 def install(say: Callable[[str], None]) -> None:
@@ -83,6 +85,10 @@ def install(say: Callable[[str], None]) -> None:
         if done.returncode != 0:
             last = (done.stderr or done.stdout).strip().splitlines()[-1:]
             raise MachineError(f"{' '.join(command)} failed: {' '.join(last)}")
+
+
+def _find(program: str) -> str | None:
+    return shutil.which(program, path=SEARCH_PATH)
 
 
 def _obstacle() -> str:
