@@ -23,7 +23,7 @@ from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import find_cluster
 from grove_sandbox.kubelet.kubelet import Kubelet
 from grove_sandbox.kubelet.node_lifecycle import NodeLifecycle
-from grove_sandbox.kubelet.objects import NODES, PODS, Node, Pod
+from grove_sandbox.kubelet.objects import NODES, PODS, KubeletNode, KubeletPod
 
 from grove_testbed.heartbeats import renew_leases
 
@@ -36,10 +36,12 @@ class FakeNodeLifecycle(NodeLifecycle):
     def __init__(self, client: Client, real: Sequence[str]) -> None:
         super().__init__(client)
         nodes = ",".join(f"metadata.name!={name}" for name in real)
-        self.nodes = Informer(client, NODES, msgspec.json.Decoder(Node).decode, fields=nodes)
+        self.nodes = Informer(client, NODES, msgspec.json.Decoder(KubeletNode).decode, fields=nodes)
         pods = ",".join(f"spec.nodeName!={name}" for name in real)
         by_node = {"node": lambda pod: [pod.spec.node_name] if pod.spec.node_name else []}
-        self.pods = Informer(client, PODS, msgspec.json.Decoder(Pod).decode, fields=pods, indexes=by_node)
+        self.pods = Informer(
+            client, PODS, msgspec.json.Decoder(KubeletPod).decode, fields=pods, indexes=by_node
+        )
 
 
 async def run(kubeconfig: str, nodes: list[dict[str, Any]], real: Sequence[str]) -> None:
