@@ -10,7 +10,6 @@ import base64
 import json
 import secrets
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from grove_testbed.components import DEFAULT_K8S, GROUPS, Component, component, 
 from grove_testbed.nodes.cluster_nodes import ClusterNodes, identities, names
 from grove_testbed.nodes.configuration import KUBERNETES_SERVICE, node_monitor_grace_seconds
 from grove_testbed.pki import write_certificates
+from grove_testbed.ports import free_ports
 from grove_testbed.processes import Process, StartError, answers_ok
 from grove_testbed.schedulers import SCHEDULERS, Scheduler, Surroundings
 
@@ -305,29 +305,6 @@ class Cluster:
         with urllib.request.urlopen(url, data=json.dumps(body).encode(), timeout=10) as answer:
             result: dict[str, Any] = json.load(answer)
             return result
-
-
-# Held until this process ends: no other that asks for a port gets one of these meanwhile.
-_taken: list[socket.socket] = []
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nothing listens on, below the range from which clients get theirs."""
-    found: list[int] = []
-    while len(found) < count:
-        port = 12000 + secrets.randbelow(18000)
-        claim = socket.socket(socket.AF_UNIX)
-        try:
-            claim.bind(f"\0grove-testbed-port-{port}")
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", port))
-        except OSError:
-            claim.close()
-        else:
-            _taken.append(claim)
-            found.append(port)
-    return found
 
 
 def _base64(text: str) -> str:

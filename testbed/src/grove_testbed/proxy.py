@@ -23,7 +23,8 @@ from typing import Self
 import aiohttp
 from aiohttp import web
 
-from grove_testbed.cluster import Cluster, free_ports
+from grove_testbed.cluster import Cluster
+from grove_testbed.ports import free_ports
 from grove_testbed.sessions import session_to
 
 # Belong to one connection, not to the request.
