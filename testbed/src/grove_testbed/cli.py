@@ -19,6 +19,7 @@ from grove_testbed import components
 from grove_testbed.build import BuildError, NotBuiltError, build, cache_folder, is_built
 from grove_testbed.cluster import Cluster
 from grove_testbed.nodes import requirements
+from grove_testbed.nodes.base_image import build_base_image
 from grove_testbed.nodes.network import NetworkError
 from grove_testbed.processes import StartError
 from grove_testbed.schedulers import SCHEDULERS
@@ -146,6 +147,12 @@ def install_node_packages(
         if not if_possible:
             raise
         console.print(f"Tests on real nodes will be skipped: {error}", highlight=False)
+
+
+@app.command("base-image")
+def base_image_command() -> None:
+    """Print where the base image of containers is, a tar archive; make it from Debian packages if it is missing."""
+    Console().print(str(build_base_image(console.print)), soft_wrap=True)
 
 
 def _serve(state: Path, k8s: str, *, scheduler: str, nodes: int, real_nodes: int) -> None:

@@ -95,7 +95,7 @@ class Cluster:
             cluster.start_api(controllers=controllers, skip_admission=skip_admission)
             cluster.define(definitions, SCHEDULERS[scheduler].definition_files() if scheduler else ())
             if controllers:
-                cluster.start_controllers(fake_nodes=bool(nodes))
+                cluster.start_controllers(fake_nodes=nodes if isinstance(nodes, int) else len(nodes))
             if nodes:
                 cluster.start_machines(nodes)
             if cluster.nodes:
@@ -142,9 +142,9 @@ class Cluster:
         said = [d.get("status", {}).get("conditions") or [] for d in found["items"]]
         return all(any((c["type"], c["status"]) == ("Established", "True") for c in s) for s in said)
 
-    def start_controllers(self, *, fake_nodes: bool = False) -> None:
+    def start_controllers(self, *, fake_nodes: int = 0) -> None:
         (port,) = free_ports(1)
-        grace = node_monitor_grace_seconds(fake_nodes=fake_nodes) if self.nodes else 0
+        grace = node_monitor_grace_seconds(fake_nodes) if self.nodes else 0
         arguments = flags.kube_controller_manager(
             self.k8s, self.folder, port, node_monitor_grace_seconds=grace
         )
@@ -212,14 +212,17 @@ class Cluster:
 
     def kubectl(self, *arguments: str, who: str = "admin", stdin: str | None = None) -> str:
         """The output of kubectl; ``KubectlError`` with its complaint if it fails."""
-        kubectl = built(component("kubectl", self.k8s))
-        command = [str(kubectl), f"--kubeconfig={self.kubeconfig(who)}", *arguments]
-        # What it remembers of a server is worthless to the next one.
-        command += [f"--cache-dir={self.folder / 'kubectl'}"]
+        command = self.kubectl_command(*arguments, who=who)
         done = subprocess.run(command, input=stdin, capture_output=True, text=True)
         if done.returncode != 0:
             raise KubectlError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
+
+    def kubectl_command(self, *arguments: str, who: str = "admin") -> list[str]:
+        """The command line of kubectl, for callers who run it themselves."""
+        # What it remembers of a server is worthless to the next one.
+        options = [f"--kubeconfig={self.kubeconfig(who)}", f"--cache-dir={self.folder / 'kubectl'}"]
+        return [str(built(component("kubectl", self.k8s))), *options, *arguments]
 
     def kill(self, name: str) -> None:
         """Ends one process like a power cut."""

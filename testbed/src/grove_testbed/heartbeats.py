@@ -18,11 +18,11 @@ from grove.runtime.client.objects import ObjectKey, ObjectMeta
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.leader import LEASES
 
+from grove_testbed.nodes.configuration import node_monitor_grace_seconds
+
 log = structlog.get_logger(__name__)
 
 NAMESPACE = "kube-node-lease"
-# Two may fail before a node is lost (``configuration.node_monitor_grace_seconds``).
-RENEW_SECONDS = 16
 
 
 class Lease(msgspec.Struct):
@@ -32,7 +32,11 @@ class Lease(msgspec.Struct):
 
 
 async def renew_leases(client: Client, nodes: Sequence[str]) -> NoReturn:
-    """Creates the leases of these nodes, then renews them until cancelled."""
+    """Creates the leases of these nodes, then renews them until cancelled.
+
+    Two renewals may fail before a node is lost.
+    """
+    renew_seconds = node_monitor_grace_seconds(len(nodes)) / 3
     leases = ResourceClient(client, LEASES, msgspec.json.Decoder(Lease).decode)
     while True:
         started = asyncio.get_running_loop().time()
@@ -52,4 +56,4 @@ async def renew_leases(client: Client, nodes: Sequence[str]) -> NoReturn:
             except RequestError as error:
                 log.info("a heartbeat failed; the next round tries again", node=name, error=str(error))
         took = asyncio.get_running_loop().time() - started
-        await asyncio.sleep(max(0.0, RENEW_SECONDS - took))
+        await asyncio.sleep(max(0.0, renew_seconds - took))
