@@ -51,7 +51,7 @@ def nodes(
         except NotBuiltError as missing:
             pytest.fail(str(missing))
         image = Image(PYTHON, {}, ("sleep", "infinity"), base=base)
-        cluster.nodes.import_images(write_archive(image, tmp_path_factory.mktemp("image") / "python.tar"))
+        cluster.nodes.import_images(write_archive(tmp_path_factory.mktemp("image") / "python.tar", image))
         cluster.kubectl("wait", "--for=create", "serviceaccount/default", "--timeout=60s")
         servers = [pod(f"web-{name}", node=name, command=SERVE) for name in cluster.nodes.nodes]
         clients = [pod(f"client-{name}", node=name) for name in cluster.nodes.nodes]

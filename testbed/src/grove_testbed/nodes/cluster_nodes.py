@@ -94,18 +94,15 @@ class ClusterNodes:
 
     def join(self, kubectl: Kubectl, processes: dict[str, Process]) -> None:
         """Starts the nodes, side by side, and cluster DNS; returns when all are ready. Adds to ``processes``."""
-        archives = [
-            images.write_archive(image, self.folder / "nodes" / f"{index}.tar")
-            for index, image in enumerate((images.pause(), images.coredns()))
-        ]
+        archive = images.write_archive(self.folder / "nodes" / "images.tar", images.pause(), images.coredns())
         for index, name in enumerate(names(self.count)):
             mounts = furnish(self._folder(name), CPUS_PER_NODE)
             self.nodes[name] = self._boot(index, name, mounts)
         for node in self.nodes.values():
             node.start("containerd")
         for node in self.nodes.values():
-            node.processes["containerd"].wait_until(node.containerd_answers)
-        self.import_images(*archives)
+            node.wait_for_containerd()
+        self.import_images(archive)
         for node in self.nodes.values():
             for program in PROGRAMS[1:]:
                 node.start(program)
@@ -116,10 +113,10 @@ class ClusterNodes:
         kubectl("create", "--filename=-", stdin=json.dumps(pods))
         kubectl("wait", "pods", "--all", f"-n={dns.NAMESPACE}", "--for=condition=Ready", "--timeout=90s")
 
-    def import_images(self, *archives: Path) -> None:
-        """Gives every node these images, as if each had pulled them."""
+    def import_images(self, archive: Path) -> None:
+        """Gives every node the images of an archive, as if each had pulled them."""
         with ThreadPoolExecutor() as threads:
-            imports = [threads.submit(n.import_image, a) for n in self.nodes.values() for a in archives]
+            imports = [threads.submit(node.import_images, archive) for node in self.nodes.values()]
         for done in imports:
             done.result()
 
@@ -130,8 +127,17 @@ class ClusterNodes:
         """
         node = self.nodes[name]
         node.box = self._boot(node.index, name, node.mounts).box
-        for program in PROGRAMS:
+        self.start_programs(name, processes)
+
+    def start_programs(
+        self, name: str, processes: dict[str, Process], programs: Sequence[str] = PROGRAMS
+    ) -> None:
+        """Starts programs of a node that do not run. Call it on the thread that started the cluster."""
+        node = self.nodes[name]
+        for program in programs:
             processes[f"{name}/{program}"] = node.start(program)
+            if program == "containerd":
+                node.wait_for_containerd()  # a kubelet that cannot call it gives up
 
     def close(self) -> None:
         for node in self.nodes.values():

@@ -93,13 +93,15 @@ class RealNode:
         self.processes[program] = process
         return process
 
-    def import_image(self, archive: Path) -> None:
-        """Gives containerd an image, as if it had been pulled."""
+    def import_images(self, archive: Path) -> None:
+        """Gives containerd images, as if they had been pulled."""
         self.box.run("ctr", "--namespace=k8s.io", "images", "import", str(archive))
 
-    def containerd_answers(self) -> bool:
-        asked = subprocess.run(self.box.command("ctr", "version"), capture_output=True)
-        return asked.returncode == 0
+    def wait_for_containerd(self) -> None:
+        def answers() -> bool:
+            return subprocess.run(self.box.command("ctr", "version"), capture_output=True).returncode == 0
+
+        self.processes["containerd"].wait_until(answers)
 
     def power_off(self) -> None:
         """Like a power cut: every process of the node ends at once, in the middle of whatever it did."""
