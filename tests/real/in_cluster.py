@@ -48,7 +48,7 @@ def with_operator(
 
 
 def stand_ins() -> list[Image]:
-    """All images that the examples name: the layers of the operator's, because Python is there, and one small program."""
+    """All images that the examples name: the layers of the operator's, which have Python, and one small program."""
     programs = ROOT / "examples" / "images"
     made = {
         "registry.example/ring:1": "ring.py",

@@ -34,7 +34,7 @@ RUN = """
 import sys
 from grove_testbed.cluster import Cluster
 with Cluster.start(sys.argv[1], real_nodes=1) as cluster:
-    print(cluster.folder.name, flush=True)
+    print(cluster.folder, flush=True)
     sys.stdin.read()
 """
 
@@ -185,20 +185,25 @@ def test_a_node_without_power_is_lost_and_its_disk_is_not(nodes: Cluster) -> Non
     nodes.kubectl("wait", "--for=condition=Ready", "pod/web-real-1", "--timeout=60s")
 
 
-def run_of_its_own(k8s: str) -> tuple[subprocess.Popen[str], str]:
-    """A run with a real node in a process of its own, and its name."""
+def run_of_its_own(k8s: str) -> tuple[subprocess.Popen[str], Path]:
+    """A run with a real node in a process of its own, and its folder."""
     run = subprocess.Popen(
         [sys.executable, "-c", RUN, k8s], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert run.stdout is not None
-    return run, run.stdout.readline().strip()
+    return run, Path(run.stdout.readline().strip())
 
 
-def left_by(name: str) -> list[str]:
+def record_of(folder: Path) -> Path:
+    return RECORDS / f"{folder.name}.json"
+
+
+def left_by(folder: Path) -> list[str]:
     """What this machine has of a run: cgroups, mounts, processes, the folder, the record."""
+    name = folder.name
     found = [str(h / name) for h in hierarchies() if (h / name).exists()]
     found += [line for line in Path("/proc/self/mounts").read_text().splitlines() if name in line]
-    found += [str(path) for path in (Path("/tmp") / name, RECORDS / f"{name}.json") if path.exists()]
+    found += [str(path) for path in (folder, record_of(folder)) if path.exists()]
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and start_time(int(process.name)):
             try:
@@ -214,23 +219,23 @@ def settings() -> list[str]:
 
 def test_a_run_that_ends_leaves_nothing(nodes: Cluster, k8s: str) -> None:
     before = settings()
-    run, name = run_of_its_own(k8s)
-    link = json.loads((RECORDS / f"{name}.json").read_text())["link"]
+    run, folder = run_of_its_own(k8s)
+    link = json.loads(record_of(folder).read_text())["link"]
     assert Path("/sys/class/net", link).exists()
-    assert len(left_by(name)) > len(hierarchies())
+    assert len(left_by(folder)) > len(hierarchies())
     run.communicate("")
     assert run.returncode == 0
-    assert left_by(name) == []
+    assert left_by(folder) == []
     assert not Path("/sys/class/net", link).exists()
     assert settings() == before, "a kubelet changed the settings of this machine"
 
 
 def test_what_a_killed_run_leaves_is_swept_by_the_next(nodes: Cluster, k8s: str) -> None:
-    run, name = run_of_its_own(k8s)
-    record = json.loads((RECORDS / f"{name}.json").read_text())
+    run, folder = run_of_its_own(k8s)
+    record = json.loads(record_of(folder).read_text())
     run.send_signal(signal.SIGKILL)
     run.communicate()
-    assert f"/tmp/{name}" in sweep()
-    assert left_by(name) == []
+    assert str(folder) in sweep()
+    assert left_by(folder) == []
     assert not Path("/sys/class/net", record["link"]).exists()
     assert nodes.folder.exists(), "a run that goes on was swept"

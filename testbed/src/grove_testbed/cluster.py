@@ -25,7 +25,7 @@ from grove_testbed import flags
 from grove_testbed.access import IDENTITIES, write_access
 from grove_testbed.build import built
 from grove_testbed.components import DEFAULT_K8S, GROUPS, Component, component, component_for
-from grove_testbed.nodes.cluster_nodes import ClusterNodes, identities, names
+from grove_testbed.nodes.cluster_nodes import ClusterNodes, identities, names, parent_folder
 from grove_testbed.nodes.configuration import KUBERNETES_SERVICE, node_monitor_grace_seconds
 from grove_testbed.pki import write_certificates
 from grove_testbed.ports import free_ports
@@ -270,7 +270,7 @@ class Cluster:
         port, etcd_port = free_ports(2)
         cluster = cls(
             k8s,
-            Path(tempfile.mkdtemp(prefix="grove-testbed-")),
+            Path(tempfile.mkdtemp(prefix="grove-testbed-", dir=parent_folder() if real_nodes else None)),
             port,
             etcd_port,
             {},

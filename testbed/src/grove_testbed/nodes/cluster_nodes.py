@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,10 +22,17 @@ from grove_testbed.processes import Process, StartError
 # Enough for the examples on two nodes, whatever machine they run on.
 CPUS_PER_NODE = 16
 Kubectl = Callable[..., str]
+# Tens of thousands of files of unpacked images take a minute to delete from some disks, and no time from memory.
+MEMORY, ROOM_BYTES = Path("/dev/shm"), 4 << 30  # noqa: S108 a folder of its own is made in it
 
 
 def names(count: int) -> list[str]:
     return [f"real-{index}" for index in range(count)]
+
+
+def parent_folder() -> Path | None:
+    """Where the folder of a cluster with real nodes belongs: in memory if there is room, else where others are."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM_BYTES else None
 
 
 def identities(count: int) -> dict[str, tuple[str, Sequence[str]]]:
