@@ -26,7 +26,7 @@ NAMESPACE = "grove-system"
 # What `make image` writes, and how it calls it.
 ARCHIVE, IMAGE = ROOT / ".cache/image/grove-operator.tar", "localhost/grove-operator:dev"
 # It does nothing: start order is not what is shown here.
-START_ORDER = "localhost/grove-initc"
+START_ORDER = "localhost/grove-initc:1"
 TOKEN_SECONDS = 600
 
 
@@ -61,14 +61,8 @@ def stand_ins() -> list[Image]:
         Image(name, {"program.py": programs / program}, ("python3", "-u", "/program.py"), base=ARCHIVE)
         for name, program in made.items()
     ]
-    images.append(Image(f"{START_ORDER}:{version()}", {}, ("true",), base=ARCHIVE))
+    images.append(Image(START_ORDER, {}, ("true",), base=ARCHIVE))
     return images
-
-
-def version() -> str:
-    import grove
-
-    return grove.__version__
 
 
 def install(cluster: Cluster) -> None:

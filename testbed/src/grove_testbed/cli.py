@@ -60,7 +60,7 @@ def build_command(
     ] = components.DEFAULT_K8S,
 ) -> None:
     """Compile what is missing from the cache: `build control-plane@1.36 volcano`, or `build` for everything."""
-    for spec in names or components.GROUPS:
+    for spec in names or _all_groups():
         wanted = f"{spec}@{k8s}" if components.is_kubernetes(spec) else spec
         for component in components.select(wanted):
             _build(component)
@@ -149,6 +149,16 @@ def install_node_packages(
         console.print(f"Tests on real nodes will be skipped: {error}", highlight=False)
 
 
+@app.command("can-run-nodes")
+def can_run_nodes() -> None:
+    """Succeed if real nodes can run here; else say what is missing, and fail."""
+    try:
+        requirements.check()
+    except requirements.MachineError as error:
+        console.print(str(error), highlight=False)
+        raise typer.Exit(1) from None
+
+
 @app.command("base-image")
 def base_image_command() -> None:
     """Print where the base image of containers is, a tar archive; make it from Debian packages if it is missing."""
@@ -211,6 +221,11 @@ def _build(component: components.Component) -> None:
 
         build(component, progress, console.print)
     console.print(f"{component.title}: built in {time.monotonic() - started:.0f} s")
+
+
+def _all_groups() -> list[str]:
+    """Nodes need Linux: kubelet and kube-proxy do not compile for anything else that we run on."""
+    return [name for name in components.GROUPS if name != "node" or sys.platform == "linux"]
 
 
 def _runs() -> Path:

@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from grove.runtime.client.client import Client
 from grove.runtime.client.errors import RequestError
-from grove.runtime.client.objects import ObjectKey, ObjectMeta
+from grove.runtime.client.objects import ObjectKey, PartialObject
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.leader import LEASES
 
@@ -25,19 +25,13 @@ log = structlog.get_logger(__name__)
 NAMESPACE = "kube-node-lease"
 
 
-class Lease(msgspec.Struct):
-    """What is read of the answer."""
-
-    metadata: ObjectMeta
-
-
 async def renew_leases(client: Client, nodes: Sequence[str]) -> NoReturn:
     """Creates the leases of these nodes, then renews them until cancelled.
 
     Two renewals may fail before a node is lost.
     """
     renew_seconds = node_monitor_grace_seconds(len(nodes)) / 3
-    leases = ResourceClient(client, LEASES, msgspec.json.Decoder(Lease).decode)
+    leases = ResourceClient(client, LEASES, msgspec.json.Decoder(PartialObject).decode)
     while True:
         started = asyncio.get_running_loop().time()
         for name in nodes:
