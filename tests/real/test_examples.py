@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from grove_testbed.cluster import Cluster
@@ -25,12 +26,12 @@ def grove(
     yield from with_operator(request, k8s, tmp_path_factory.mktemp("images"))
 
 
-@pytest.fixture
-def example(grove: Cluster, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A file of examples/, applied, and gone after the test with all of its pods."""
-    file = str(ROOT / "examples" / request.param)
+@contextmanager
+def applied(grove: Cluster, example: str) -> Iterator[None]:
+    """A file of examples/, gone at the end with all of its pods."""
+    file = str(ROOT / "examples" / example)
     grove.kubectl("apply", "-f", file)
-    yield grove
+    yield
     grove.kubectl("delete", "-f", file, "--timeout=120s")
     grove.kubectl("wait", "--for=delete", "pods", "--all", "--timeout=120s")
 
@@ -51,29 +52,28 @@ def told_by(cluster: Cluster, asking: Json, address: str) -> Json:
     return found
 
 
-@pytest.mark.parametrize("example", ["simple.yaml"], indirect=True)
-def test_four_workers_twice(example: Cluster) -> None:
-    pods = wait_for_gangs(example, "train-0", "train-1")
-    assert len(pods) == 8
-    for replica in (0, 1):
-        address = f"train-{replica}-worker-3.train-{replica}.default.svc.cluster.local"
-        told = told_by(example, pods[0], address)
-        assert told["GROVE_PCS_INDEX"] == str(replica)
-        assert told["GROVE_PCLQ_POD_INDEX"] == "3"
+def test_four_workers_twice(grove: Cluster) -> None:
+    with applied(grove, "simple.yaml"):
+        pods = wait_for_gangs(grove, "train-0", "train-1")
+        assert len(pods) == 8
+        for replica in (0, 1):
+            address = f"train-{replica}-worker-3.train-{replica}.default.svc.cluster.local"
+            told = told_by(grove, pods[0], address)
+            assert told["GROVE_PCS_INDEX"] == str(replica)
+            assert told["GROVE_PCLQ_POD_INDEX"] == "3"
 
 
-@pytest.mark.parametrize("example", ["disaggregated.yaml"], indirect=True)
-def test_a_router_with_its_prefill_units_and_decoders(example: Cluster) -> None:
-    pods = wait_for_gangs(example, "llama-0", "llama-0-prefill-0")
-    assert len(pods) == 13
-    assert {p["spec"]["nodeName"] for p in pods} == {"real-0", "real-1"}
-    [router] = [p for p in pods if p["spec"]["hostname"] == "llama-0-router-0"]
-    hosts = sorted(p["spec"]["hostname"] for p in pods if p is not router)
-    # The router reaches every server by its name, and each knows its place.
-    told = {host: told_by(example, router, f"{host}.llama-0") for host in hosts}
-    assert {host: f"{t['GROVE_PCLQ_NAME']}-{t['GROVE_PCLQ_POD_INDEX']}" for host, t in told.items()} == {
-        host: host for host in hosts
-    }
+def test_a_router_with_its_prefill_units_and_decoders(grove: Cluster) -> None:
+    with applied(grove, "disaggregated.yaml"):
+        pods = wait_for_gangs(grove, "llama-0", "llama-0-prefill-0")
+        assert len(pods) == 13
+        assert {p["spec"]["nodeName"] for p in pods} == {"real-0", "real-1"}
+        [router] = [p for p in pods if p["spec"]["hostname"] == "llama-0-router-0"]
+        hosts = sorted(p["spec"]["hostname"] for p in pods if p is not router)
+        # The router reaches every server by its name, and each knows its place.
+        told = {host: told_by(grove, router, f"{host}.llama-0") for host in hosts}
+    places = {host: f"{t['GROVE_PCLQ_NAME']}-{t['GROVE_PCLQ_POD_INDEX']}" for host, t in told.items()}
+    assert places == {host: host for host in hosts}
     in_units = [t for t in told.values() if "GROVE_PCSG_INDEX" in t]
     units = [(t["GROVE_PCSG_INDEX"], t["GROVE_PCSG_TEMPLATE_NUM_PODS"]) for t in in_units]
     assert sorted(units) == [("0", "4")] * 4 + [("1", "4")] * 4

@@ -84,18 +84,16 @@ def test_nothing_can_be_written_into_its_image(grove: Cluster) -> None:
         in_operator(grove, "touch", "/opt/grove/new")
 
 
-@pytest.mark.parametrize("program", ["pip", "pip3", "gcc", "cc", "make"])
-def test_it_has_no_program_to_install_or_compile_with(grove: Cluster, program: str) -> None:
-    with pytest.raises(KubectlError, match=r"not found"):
-        in_operator(grove, program, "--version")
+def test_it_has_no_program_to_install_or_compile_with(grove: Cluster) -> None:
+    for program in ("pip", "pip3", "gcc", "cc", "make"):
+        with pytest.raises(KubectlError, match="executable file not found"):
+            in_operator(grove, program, "--version")
 
 
-@pytest.mark.parametrize(
-    "module", ["pip", "ensurepip", "pytest", "grove_sandbox", "grove_testbed", "hatchling"]
-)
-def test_it_has_nothing_but_what_runs(grove: Cluster, module: str) -> None:
-    with pytest.raises(KubectlError, match="ModuleNotFoundError"):
-        in_operator(grove, "python3", "-c", f"import {module}")
+def test_it_has_nothing_but_what_runs(grove: Cluster) -> None:
+    for module in ("pip", "ensurepip", "pytest", "hatchling", "grove_sandbox", "grove_testbed"):
+        with pytest.raises(KubectlError, match="ModuleNotFoundError"):
+            in_operator(grove, "python3", "-c", f"import {module}")
 
 
 def test_backends_start_from_the_same_image(grove: Cluster) -> None:
