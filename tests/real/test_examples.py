@@ -63,7 +63,11 @@ def test_four_workers_twice(grove: Cluster) -> None:
             assert told["GROVE_PCLQ_POD_INDEX"] == "3"
 
 
-def test_a_router_with_its_prefill_units_and_decoders(grove: Cluster) -> None:
+def test_a_router_with_its_prefill_units_and_decoders(grove: Cluster, k8s: str) -> None:
+    if k8s == "1.36":
+        pytest.skip(
+            "kubelet 1.36.4 crashes on pods with init containers where pods have no cgroup of their own"
+        )
     with applied(grove, "disaggregated.yaml"):
         pods = wait_for_gangs(grove, "llama-0", "llama-0-prefill-0")
         assert len(pods) == 13
