@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from grove_testbed.access import IDENTITIES
-from grove_testbed.accounting import Request, RequestCounter
+from grove_testbed.accounting import AuditedRequest, RequestCounter
 from grove_testbed.cluster import Cluster, KubectlError
 
 pytestmark = pytest.mark.real
@@ -72,7 +72,7 @@ def test_requests_are_counted_by_client_verb_and_resource(cluster: Cluster) -> N
         cluster.kubectl("get", "secrets", who="user")
     assert counter.count(client="admin", verb="create", resource="configmaps") == 2
     assert counter.count(client="admin", verb="dry-run create", resource="configmaps") == 1
-    assert counter.requests()[Request("user", "list", "secrets", 403)] == 1
+    assert counter.requests()[AuditedRequest("user", "list", "secrets", 403)] == 1
     counter.reset()
     assert counter.count(client="admin") == 0
 

@@ -22,7 +22,7 @@ _WHO = {user: who for who, (user, _) in IDENTITIES.items()}
 
 
 @dataclass(frozen=True, order=True)
-class Request:
+class AuditedRequest:
     """``client`` is a name from ``IDENTITIES``; ``resource`` has its subresource: ``pods/status``.
 
     The verb of a dry run says so, since nothing is written: ``dry-run create``.
@@ -45,8 +45,8 @@ class RequestCounter:
     def reset(self) -> None:
         self._start = self._log.stat().st_size
 
-    def requests(self) -> Counter[Request]:
-        counted: Counter[Request] = Counter()
+    def requests(self) -> Counter[AuditedRequest]:
+        counted: Counter[AuditedRequest] = Counter()
         with self._log.open("rb") as log:
             log.seek(self._start)
             for line in log:
@@ -67,11 +67,11 @@ class RequestCounter:
         )
 
 
-def _request(event: dict[str, Any]) -> Request:
+def _request(event: dict[str, Any]) -> AuditedRequest:
     target = event.get("objectRef", {})
     resource = "/".join(part for part in (target.get("resource"), target.get("subresource")) if part)
     user, uri = event["user"]["username"], event["requestURI"]
-    return Request(
+    return AuditedRequest(
         _WHO.get(user, user),
         f"dry-run {event['verb']}" if "dryRun=All" in uri else event["verb"],
         resource or uri.partition("?")[0],

@@ -17,7 +17,7 @@ _LIFETIME = dt.timedelta(days=7)
 
 
 @dataclass(frozen=True)
-class Leaf:
+class CertificateRequest:
     """A certificate to write, as ``path`` with .crt and .key.
 
     It proves who its holder is, to clients at these names and addresses and to servers.
@@ -34,7 +34,7 @@ def write_certificates(
     folder: Path,
     names: Sequence[str] = (),
     addresses: Sequence[IPv4Address] = (),
-    leaves: Sequence[Leaf] = (),
+    leaves: Sequence[CertificateRequest] = (),
 ) -> None:
     """Writes ca.crt, server.crt, server.key and sa.key (the service-account signing key), and the leaves.
 
@@ -50,13 +50,15 @@ def write_certificates(
         .sign(authority_key, hashes.SHA256())
     )
     (folder / "ca.crt").write_bytes(authority.public_bytes(serialization.Encoding.PEM))
-    server = Leaf(folder / "server", "server", ("localhost", *names), (IPv4Address("127.0.0.1"), *addresses))
+    server = CertificateRequest(
+        folder / "server", "server", ("localhost", *names), (IPv4Address("127.0.0.1"), *addresses)
+    )
     for leaf in (server, *leaves):
         _write_leaf(leaf, authority_name, authority_key)
     _write_key(folder / "sa.key", rsa.generate_private_key(65537, 2048))
 
 
-def _write_leaf(leaf: Leaf, issuer: x509.Name, issuer_key: ec.EllipticCurvePrivateKey) -> None:
+def _write_leaf(leaf: CertificateRequest, issuer: x509.Name, issuer_key: ec.EllipticCurvePrivateKey) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = [x509.NameAttribute(NameOID.COMMON_NAME, leaf.common_name)]
     if leaf.organization:

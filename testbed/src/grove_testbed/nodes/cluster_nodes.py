@@ -16,7 +16,7 @@ from grove_testbed.nodes import cgroups, dns, images, network, requirements
 from grove_testbed.nodes.addresses import MOST_NODES, Addresses
 from grove_testbed.nodes.leftovers import Leftovers, Record, sweep
 from grove_testbed.nodes.node import PROGRAMS, Box, RealNode, furnish, write_configuration
-from grove_testbed.pki import Leaf
+from grove_testbed.pki import CertificateRequest
 from grove_testbed.processes import Process, StartError
 
 # Enough for the examples on two nodes, whatever machine they run on.
@@ -75,15 +75,15 @@ class ClusterNodes:
             raise
         return cls(k8s, folder, count, addresses, record, wire)
 
-    def leaves(self) -> list[Leaf]:
+    def leaves(self) -> list[CertificateRequest]:
         """The certificates that nodes need: one for each kubelet's server, and the API server's for calling them."""
-        client = Leaf(
+        client = CertificateRequest(
             self.folder / "kubelet-client", "kube-apiserver-kubelet-client", organization="system:masters"
         )
         return [
             client,
             *(
-                Leaf(
+                CertificateRequest(
                     self._folder(name) / "kubelet",
                     f"system:node:{name}",
                     (name,),
