@@ -189,7 +189,7 @@ class GangScenarios:
     settles_in: ClassVar[float] = 2 * PATIENCE
     """How long a crowd of gangs may take until those that there is room for have it."""
     moves: ClassVar[bool] = True
-    """Whether a gang that waits follows its set into another queue; else its pods must be made anew."""
+    """Whether a waiting gang follows its set into another queue; else its pods must be recreated."""
 
     @classmethod
     def queue(cls, name: str, cpus: int | None = None) -> Json:

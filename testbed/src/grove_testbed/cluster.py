@@ -159,7 +159,7 @@ class Cluster:
         self._launch(scheduler)
 
     def restart_scheduler(self, name: str) -> None:
-        """Runs it anew: what it kept in its memory is gone. Call it on the thread that started the cluster."""
+        """Restarts it: its memory is gone. Call it on the thread that started the cluster."""
         scheduler = SCHEDULERS[name]
         for program in scheduler.programs:
             self.processes[program].stop()

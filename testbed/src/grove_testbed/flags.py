@@ -140,7 +140,7 @@ def _on_the_wire(folder: Path, addresses: Addresses) -> list[str]:
 def kube_controller_manager(
     minor: str, folder: Path, port: int, *, node_monitor_grace_seconds: int = 0
 ) -> list[str]:
-    """Watches over nodes only if told how long one may be silent."""
+    """Monitors nodes only if a grace period is given: how long a node may be silent."""
     if node_monitor_grace_seconds:
         nodes = [f"--node-monitor-grace-period={node_monitor_grace_seconds}s", "--node-monitor-period=2s"]
     else:

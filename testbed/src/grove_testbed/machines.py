@@ -2,7 +2,7 @@
 
     python -m grove_testbed.machines KUBECONFIG NODES_FILE [REAL_NODE...]
 
-Runs as a process of its own beside the control plane, until it is told to stop. The nodes and the kubelet are
+Runs as a process of its own beside the control plane, until it is stopped. The nodes and the kubelet are
 those of the embedded cluster; here they do their work through a real API server. Real nodes are named: their pods are
 none of its business, and beside them the fake ones need heartbeats.
 """

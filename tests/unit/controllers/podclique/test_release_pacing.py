@@ -20,7 +20,7 @@ class Line(ReleasePacing[str]):
         super().__init__(lambda: self.now, lambda who: who in self.begins)
 
     def until_their_turn(self, *waiting: str, pause: float = 1.0) -> dict[str, float]:
-        """When each of them goes, if all ask as they are told to."""
+        """When each gang is released, if all ask again when they should."""
         start, gone = self.now, dict[str, float]()
         due = dict.fromkeys(waiting, self.now)
         while due:
