@@ -27,6 +27,8 @@ class NoGateOpensEarly:
         self._gangs: dict[tuple[str, str], Json] = {}
         self._last_ready: dict[tuple[str, str], Json] = {}
         self._pods: dict[tuple[str, str], Json] = {}
+        # UIDs of pods whose gates could open when their base gang lost Scheduled: the patch may have been in flight.
+        self._could_open: set[str] = set()
 
     def __call__(self, write: Write) -> None:
         objects = {"podgangs": self._gangs, "pods": self._pods}.get(write.resource.plural)
@@ -46,6 +48,8 @@ class NoGateOpensEarly:
             before = write.before or write.now
             if _is_ready(before) or write.key not in self._last_ready:
                 self._last_ready[write.key] = before
+        if objects is self._gangs and _lost_its_place(write):
+            self._could_open |= self._openable_pods(write.key)
         if write.type == "DELETED":
             objects.pop(write.key, None)
         else:
@@ -56,13 +60,29 @@ class NoGateOpensEarly:
 
         The second is allowed because others may change, delete or recreate a gang after the operator has read it and
         before its write arrives. The operator cannot know, and was right about the gang that it read. This excuses
-        nothing that only the change introduced, such as a pod that the gang did not reference before.
+        nothing that only the change introduced, such as a pod that the gang did not reference before. In the same way
+        a base gang may lose Scheduled while the patch of a pod is in flight, whose gate could open until then.
         """
         pod_labels = pod["metadata"]["labels"]
         gangs = self._versions_of((key[0], pod_labels[labels.POD_GANG]))
         assert gangs, f"{key} lost its gate without a gang"
-        violations = [self._violation(key, gang, pod_labels.get(labels.BASE_POD_GANG)) for gang in gangs]
+        base = pod_labels.get(labels.BASE_POD_GANG)
+        if pod["metadata"].get("uid") in self._could_open:
+            base = None
+        violations = [self._violation(key, gang, base) for gang in gangs]
         assert not all(violations), violations[0]
+
+    def _openable_pods(self, base: tuple[str, str]) -> set[str]:
+        """UIDs of the gated pods whose base gang this is and whose gates may open now."""
+        found: set[str] = set()
+        for key, pod in self._pods.items():
+            pod_labels = pod["metadata"].get("labels", {})
+            gang = self._gangs.get((key[0], pod_labels.get(labels.POD_GANG, "")))
+            if (key[0], pod_labels.get(labels.BASE_POD_GANG)) != base or gang is None:
+                continue
+            if not self._violation(key, gang, base[1]):
+                found.add(pod["metadata"]["uid"])
+        return found
 
     def _versions_of(self, key: tuple[str, str]) -> list[Json]:
         """The present gang, and the last one that was ready before a change or deletion."""
@@ -103,6 +123,10 @@ def _spec_changed(write: Write) -> bool:
     return write.type == "DELETED" or (
         before is not None and before["metadata"]["generation"] != write.now["metadata"]["generation"]
     )
+
+
+def _lost_its_place(write: Write) -> bool:
+    return write.before is not None and _is_scheduled(write.before) and not _is_scheduled(write.now)
 
 
 def _is_ready(gang: Json) -> bool:

@@ -21,7 +21,7 @@ def write(kind: str, resource: APIResource, now: Json, before: Json | None = Non
 
 def pod(*gates: str, base: str = "") -> Json:
     tags = {labels.POD_GANG: "g", labels.POD_CLIQUE: "c"} | ({labels.BASE_POD_GANG: base} if base else {})
-    metadata = {"namespace": "n", "name": "p", "labels": tags}
+    metadata = {"namespace": "n", "name": "p", "uid": "uid-of-p", "labels": tags}
     return {"metadata": metadata, "spec": {"schedulingGates": [{"name": g} for g in gates]}}
 
 
@@ -114,3 +114,31 @@ def test_a_gang_that_was_just_changed_is_no_fault_of_the_operator() -> None:
 def test_a_change_does_not_excuse_what_it_introduced() -> None:
     with pytest.raises(AssertionError, match="while the backend was synced with an older generation"):
         changed(gang(names="other"), gang(names="p"))
+
+
+def base_gang(scheduled: str) -> Json:
+    metadata = {"namespace": "n", "name": "b", "generation": 1}
+    status = {"conditions": [{"type": "Scheduled", "status": scheduled}]}
+    return {"metadata": metadata, "spec": {"podgroups": []}, "status": status}
+
+
+def test_a_base_gang_that_just_lost_its_place_is_no_fault_of_the_operator() -> None:
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", GANGS, base_gang("True")))
+    observer(write("ADDED", PODS, pod(GATE, base="b")))
+    observer(write("ADDED", GANGS, gang()))
+    observer(write("MODIFIED", GANGS, base_gang("False"), base_gang("True")))
+    observer(write("MODIFIED", PODS, pod(base="b"), pod(GATE, base="b")))
+    assert observer.opened == 1
+
+
+def test_a_pod_whose_gate_could_not_open_before_its_base_gang_lost_its_place_is_an_error() -> None:
+    observer = NoGateOpensEarly()
+    observer(write("ADDED", GANGS, base_gang("True")))
+    observer(write("ADDED", PODS, pod(GATE, base="b")))
+    incomplete = gang(initialized="False")
+    observer(write("ADDED", GANGS, incomplete))
+    observer(write("MODIFIED", GANGS, base_gang("False"), base_gang("True")))
+    observer(write("MODIFIED", GANGS, gang(), incomplete))
+    with pytest.raises(AssertionError, match="before the base gang was scheduled"):
+        observer(write("MODIFIED", PODS, pod(base="b"), pod(GATE, base="b")))
