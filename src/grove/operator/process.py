@@ -83,10 +83,10 @@ class Runner:
         tune_garbage_collection()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
+        configuration = self._read()
         transport = HttpTransport(self._cluster, user_agent="grove-operator")
         client = Client(transport, field_manager="grove-operator")
         metrics = GroveMetrics(client.metrics.registry)
-        configuration = self._read()
         health = HealthServer(
             client.metrics, lambda: self._process.manager.readiness() if self._process else {"start": False}
         )

@@ -1,6 +1,6 @@
 """PodCliques.
 
-controller            reconciles a clique; the rules are in `plan.objects.clique_pods` and `plan.gangs.gates`
+controller            reconciles a clique; the rules are in `plan.clique_pods` and `plan.gangs.gates`
 observed_clique       what one reconcile has read about a clique
 pods                  creates and deletes pods
 adoption              takes over orphaned pods, restores edited labels

@@ -101,6 +101,8 @@ class Informer(Generic[Obj]):
         finally:
             if self._batch_timer is not None:
                 self._batch_timer.cancel()
+                self._batch_timer = None
+            self._batch = []
 
     async def _run(self) -> NoReturn:
         backoff = Backoff(0.2, 30.0, chance=self._client.chance)

@@ -129,6 +129,9 @@ class HttpTransport:
         session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
+            # A server sends one Warning header per warning: many and long ones are no reason to lose the answer.
+            max_field_size=1 << 16,
+            max_headers=1024,
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_SECONDS),
         )
         return _Pool(session)

@@ -19,6 +19,7 @@ import msgspec
 import yaml
 
 from grove.runtime.client.credentials import Credentials, ExecPlugin, FixedToken, TokenFile, load_certificate
+from grove.runtime.client.proxy import ProxyError, proxy_from_environment
 
 
 class KubeconfigError(Exception):
@@ -40,7 +41,19 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def find_cluster(kubeconfig: str | None = None, context: str | None = None) -> ClusterConnection:
-    """The cluster of the given file; else of $KUBECONFIG; else the cluster of this pod; else of ~/.kube/config."""
+    """The cluster of the given file; else of $KUBECONFIG; else the cluster of this pod; else of ~/.kube/config.
+
+    Raises `KubeconfigError`, also for a proxy of the environment that cannot be used.
+    """
+    cluster = _find_cluster(kubeconfig, context)
+    try:
+        proxy_from_environment(cluster.server)
+    except ProxyError as e:
+        raise KubeconfigError(str(e)) from e
+    return cluster
+
+
+def _find_cluster(kubeconfig: str | None, context: str | None) -> ClusterConnection:
     if kubeconfig:
         return from_kubeconfig([Path(kubeconfig)], context)
     if paths := os.environ.get("KUBECONFIG"):

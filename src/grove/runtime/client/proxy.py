@@ -9,15 +9,32 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 
+class ProxyError(Exception):
+    """The environment names a proxy that cannot be used."""
+
+
 def proxy_from_environment(server: str) -> str | None:
     """The URL of the proxy for the server at this URL, or None if it is reached directly."""
     proxies = getproxies()
     url = urlsplit(server)
     host = url.hostname or ""
-    proxy = proxies.get(url.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(host) or _is_exempt(host, proxies.get("no", "")):
+    proxy = proxies.get(url.scheme)
+    if not proxy or _is_local(host) or proxy_bypass(host) or _is_exempt(host, proxies.get("no", "")):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if not proxy.startswith(("http://", "https://")):
+        raise ProxyError(
+            f"the proxy {proxy!r} of the environment is not supported: name one with http:// or https://"
+        )
+    return proxy
+
+
+def _is_local(host: str) -> bool:
+    """A server on this machine is always reached directly, as kubectl does it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _is_exempt(host: str, no_proxy: str) -> bool:

@@ -1,6 +1,7 @@
 """Which changes can change the result of a reconcile, and of which key.
 
-A trigger is a subscription with a reason. There are two kinds, and no other way to wake a controller:
+A trigger is a subscription with a reason. Nothing else wakes a controller, except that a reconcile may requeue its own
+key. There are two kinds:
 
 - `Trigger`: a change of an object in an informer's cache;
 - `SignalTrigger`: something that is not an object, such as the set of kinds that the cluster serves. The component that

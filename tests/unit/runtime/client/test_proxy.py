@@ -8,7 +8,7 @@ import trustme
 from grove.runtime.client.credentials import FixedToken
 from grove.runtime.client.http_transport import HttpTransport
 from grove.runtime.client.kubeconfig import ClusterConnection
-from grove.runtime.client.proxy import proxy_from_environment
+from grove.runtime.client.proxy import ProxyError, proxy_from_environment
 from grove.runtime.client.transport import Request
 from tests.unit.runtime.client.test_http_transport import client_tls, hello
 from tests.unit.runtime.servers import server_tls, serving
@@ -38,7 +38,9 @@ def no_proxy_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"HTTPS_PROXY": "http://proxy:3128"}, "https://10.0.0.1:6443", "http://proxy:3128"),
         ({"https_proxy": "proxy:3128"}, "https://10.0.0.1:6443", "http://proxy:3128"),
         ({"HTTPS_PROXY": "http://proxy:3128"}, "http://10.0.0.1:8080", None),
-        ({"ALL_PROXY": "http://proxy:3128"}, "https://10.0.0.1:6443", "http://proxy:3128"),
+        ({"HTTPS_PROXY": "http://proxy:3128"}, "https://127.0.0.1:6443", None),
+        ({"HTTPS_PROXY": "http://proxy:3128"}, "https://localhost:6443", None),
+        ({"HTTPS_PROXY": "http://proxy:3128"}, "https://[::1]:6443", None),
         ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "10.0.0.1"}, "https://10.0.0.1:6443", None),
         ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "*"}, "https://10.0.0.1:6443", None),
         ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".svc,10.0.0.0/8"}, "https://10.0.0.1", None),
@@ -64,6 +66,12 @@ def test_the_environment_names_the_proxy_and_what_is_exempt(
     assert proxy_from_environment(server) == expected
 
 
+def test_a_proxy_that_is_not_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://proxy:1080")
+    with pytest.raises(ProxyError, match="not supported"):
+        proxy_from_environment("https://10.0.0.1:6443")
+
+
 async def test_a_request_to_an_https_server_is_tunnelled_through_the_proxy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -71,21 +79,25 @@ async def test_a_request_to_an_https_server_is_tunnelled_through_the_proxy(
 
     async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked.append(await reader.readuntil(b"\r\n\r\n"))
-        host, _, port = asked[-1].split()[1].decode().rpartition(":")
-        there, back = await asyncio.open_connection(host, int(port))
+        port = int(asked[-1].split()[1].decode().rpartition(":")[2])
+        there, back = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await asyncio.gather(_copy(reader, back), _copy(there, writer))
 
     proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
     async with serving(hello, server_tls(authority)) as address:
-        transport = HttpTransport(ClusterConnection(address, FixedToken(), tls=client_tls(authority)))
+        server = address.replace("127.0.0.1", "api.example")
+        connection = ClusterConnection(
+            server, FixedToken(), tls=client_tls(authority), tls_server_name="127.0.0.1"
+        )
+        transport = HttpTransport(connection)
         answer = await transport.send(Request("GET", "/x"))
         await transport.close()
     proxy.close()
     assert answer.status == 200
     assert len(asked) == 1
-    assert asked[0].startswith(b"CONNECT " + address.removeprefix("https://").encode())
+    assert asked[0].startswith(b"CONNECT " + server.removeprefix("https://").encode())
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
