@@ -12,7 +12,7 @@ from msgspec import Raw
 from grove.api.groups import OPERATOR_CONFIG_V1ALPHA1
 from grove.api.scalars import Duration
 from grove.api.serialization import codec, yaml
-from grove.api.serialization.model import About, Model, default
+from grove.api.serialization.model import MAX_REPLICAS, About, Model, default
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
@@ -209,6 +209,15 @@ class OperatorConfiguration(Model):
     authorizer: Annotated[Authorizer, About("Not used yet: it needs the admission webhooks.")] = default(
         Authorizer()
     )
+    max_pods_per_set: Annotated[
+        int,
+        About(
+            "How many pods a set may ask for; one that asks for more is invalid. It does not bound a PodClique or "
+            "PodCliqueScalingGroup that is scaled later.",
+            above=0,
+            at_most=MAX_REPLICAS,
+        ),
+    ] = default(20_000)
     topology_aware_scheduling: Annotated[TopologyAwareScheduling, About("Topology constraints.")] = default(
         TopologyAwareScheduling()
     )

@@ -7,6 +7,7 @@ configuration, in the same process. That changes nothing in the cluster. An inva
 import asyncio
 import gc
 import os
+import secrets
 import signal
 import socket
 from collections.abc import Callable
@@ -52,6 +53,11 @@ def tune_garbage_collection() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
+def new_identity() -> str:
+    """In containers the process id is always 1, and hostnames may repeat: only the random part is unique."""
+    return f"{socket.gethostname()}-{secrets.token_hex(8)}"
+
+
 class InvalidConfigurationError(Exception):
     """The configuration file cannot be read, or is invalid."""
 
@@ -73,7 +79,7 @@ class Runner:
         self._read = read
         self._path = path
         self._only = only
-        self._instance = f"{socket.gethostname()}-{os.getpid()}"
+        self._instance = new_identity()
         self._stop = asyncio.Event()
         self._process: ControllerProcess | None = None
 

@@ -13,6 +13,8 @@ from typing import IO, Any
 
 import pytest
 
+from grove.operator.process import new_identity
+
 GROVE = Path(sys.executable).with_name("grove")
 METRICS = Path(__file__).parents[3] / "docs" / "metrics.md"
 PROBES_OFF = "server: {healthProbes: {enable: false}}\n"
@@ -113,3 +115,7 @@ def test_an_address_in_use_is_reported(kubeconfig: Path, tmp_path: Path) -> None
     assert found.returncode == 2
     assert f"127.0.0.1:{port}" in found.stderr
     assert "server.healthProbes" in found.stderr
+
+
+def test_two_processes_with_one_hostname_and_process_id_have_different_identities() -> None:
+    assert new_identity() != new_identity()

@@ -50,13 +50,14 @@ class Cel:
 class About:
     """Describes a field beyond its Python type.
 
-    Validation checks the bounds `above` and `at_least`; the CRD does not have them: the reference's CRDs have none, and
-    every object stored under those must stay valid under ours. The CRD has everything else.
+    Validation checks the bounds `above`, `at_least` and `at_most`; the CRD does not have them: the reference's CRDs
+    have none, and every object stored under those must stay valid under ours. The CRD has everything else.
     """
 
     text: str = ""
     above: int | None = None
     at_least: int | None = None
+    at_most: int | None = None
     min_length: int | None = None
     max_length: int | None = None
     min_items: int | None = None
@@ -78,6 +79,8 @@ def default(value: Any) -> Any:
     return msgspec.field(default_factory=lambda: copy.deepcopy(value))
 
 
+# The most that any number of replicas may be, whatever the operator's configuration allows. No cluster is larger.
+MAX_REPLICAS = 1_000_000
 Int32 = Annotated[int, About(schema={"format": "int32"})]
 Int64 = Annotated[int, About(schema={"format": "int64"})]
 

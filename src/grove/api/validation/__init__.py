@@ -3,7 +3,7 @@
 Pure functions of the object, the old object and the context. They report all problems at once, each with field, value,
 rule and remedy, and assume that the CRD's checks (types, required fields, enums) have passed.
 
-    metadata, bounds, cliques, groups, hostnames, startup, podspec,
+    metadata, bounds, size, cliques, groups, hostnames, startup, podspec,
     scheduler, sharing, collisions, mnnvl, topology                    rules for one part of a set each
     updates, immutable                                                 rules for updates of a set
     binding, configuration                                             rules for the other two kinds
@@ -32,6 +32,7 @@ from grove.api.validation.podspec import check_pod_specs
 from grove.api.validation.problem import Problem, invalid
 from grove.api.validation.scheduler import check_scheduler
 from grove.api.validation.sharing import check_sharing
+from grove.api.validation.size import check_size
 from grove.api.validation.startup import check_startup
 from grove.api.validation.topology import check_topology, deprecations, repairs_topology
 from grove.api.validation.updates import check_update
@@ -69,6 +70,7 @@ def validate(
         return problems
     configuration = context.configuration
     problems += check_bounds(new.spec, ("spec",))
+    problems += check_size(new, configuration.max_pods_per_set)
     problems += _check_termination_delay(new)
     problems += check_cliques(new)
     problems += check_groups(new)

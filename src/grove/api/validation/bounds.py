@@ -24,3 +24,6 @@ def _check(field: FieldInfo, value: Any, path: Path) -> Iterator[Problem]:
     lowest = field.about.at_least if field.about.above is None else field.about.above + 1
     if lowest is not None and isinstance(value, int) and value < lowest:
         yield invalid(path, value, f"must be at least {lowest}", f"set {field.json_name} to {lowest} or more")
+    if field.about.at_most is not None and isinstance(value, int) and value > field.about.at_most:
+        most = field.about.at_most
+        yield invalid(path, value, f"must be at most {most}", f"set {field.json_name} to {most} or less")

@@ -13,6 +13,9 @@ import msgspec
 from grove.runtime.client.errors import RequestError, Status, TransportError, error_from_status
 from grove.runtime.client.transport import Stream
 
+# etcd stores objects up to 1.5 MiB. JSON writes some characters with six bytes, and the server adds managedFields.
+MAX_LINE_BYTES = 16 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class WatchEvent:
@@ -73,16 +76,24 @@ class LineBuffer:
 
     def __init__(self) -> None:
         self._incomplete: list[bytes] = []
+        self._incomplete_bytes = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The non-empty lines that this chunk completes, without line ends."""
+        """The non-empty lines that this chunk completes, without line ends. Raises `TransportError` for a line that no
+        object can be as long as: the rest of it would fill the memory."""
         first, *rest = chunk.split(b"\n")
         self._incomplete.append(first)
+        self._incomplete_bytes += len(first)
+        if self._incomplete_bytes > MAX_LINE_BYTES:
+            raise TransportError(
+                f"the watch sent a line of more than {MAX_LINE_BYTES} bytes; is there a proxy in between?"
+            )
         if not rest:
             return []
         *complete, last = rest
         lines = [b"".join(self._incomplete), *complete]
         self._incomplete = [last]
+        self._incomplete_bytes = len(last)
         return [stripped for line in lines if (stripped := line.strip())]
 
 

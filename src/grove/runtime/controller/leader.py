@@ -160,10 +160,11 @@ class Elector:
 
     async def _write(self, lease: "_Lease", holder: str) -> "_Lease":
         spec: dict[str, Any] = {"holderIdentity": holder, "renewTime": self._time()}
+        if holder:  # also in a renewal: somebody may have edited it, and others wait for as long as it says
+            spec["leaseDurationSeconds"] = int(self._duration)
         if holder and lease.spec.holder_identity != holder:
             spec["acquireTime"] = self._time()
             spec["leaseTransitions"] = (lease.spec.lease_transitions or 0) + 1
-            spec["leaseDurationSeconds"] = int(self._duration)
         patch = {"metadata": {"resourceVersion": lease.metadata.resource_version}, "spec": spec}
         return await self._leases.merge_patch(self._key, msgspec.json.encode(patch))
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grove.runtime.cache.watch import LineBuffer, WatchEvent, split_event
+from grove.runtime.cache.watch import MAX_LINE_BYTES, LineBuffer, WatchEvent, split_event
 from grove.runtime.client.errors import TransportError
 
 
@@ -37,3 +37,19 @@ def test_an_event_is_split_into_type_and_object_however_it_is_written(line: byte
 def test_a_line_that_is_not_an_event_is_a_broken_stream(line: bytes) -> None:
     with pytest.raises(TransportError, match="not an event"):
         split_event(line)
+
+
+def test_a_line_without_end_is_cut_at_the_documented_size() -> None:
+    lines = LineBuffer()
+    chunk = b"x" * (MAX_LINE_BYTES // 4)
+    for _ in range(4):
+        assert lines.feed(chunk) == []
+    with pytest.raises(TransportError, match=str(MAX_LINE_BYTES)):
+        lines.feed(b"x")
+
+
+def test_the_bound_is_for_each_line_and_not_for_the_stream() -> None:
+    lines = LineBuffer()
+    line = b"x" * (MAX_LINE_BYTES // 2)
+    for _ in range(4):
+        assert lines.feed(line + b"\n") == [line]

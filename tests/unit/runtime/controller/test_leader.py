@@ -224,3 +224,16 @@ async def test_work_that_fails_releases_the_lease_and_raises(server: LeaseServer
     with pytest.raises(RuntimeError, match="boom"):
         await elector.lead(broken, asyncio.Event())
     assert server.holder == ""
+
+
+async def test_a_lease_duration_that_somebody_edited_is_put_right_by_the_next_renewal(
+    server: LeaseServer,
+) -> None:
+    a = Replica(server, "a")
+    await until(lambda: a.working)
+    assert server.lease is not None
+    server.lease["spec"]["leaseDurationSeconds"] = 1
+    await asyncio.sleep(5)
+    assert (a.working, server.lease["spec"]["leaseDurationSeconds"]) == (True, 15)
+    a.stop.set()
+    await a.task
