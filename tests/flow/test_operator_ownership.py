@@ -629,3 +629,25 @@ def _timeless(status: Json) -> Json:
         {k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions", [])
     ]
     return {**status, "conditions": sorted(conditions, key=lambda c: str(c["type"]))}
+
+
+async def test_a_pod_of_another_owner_with_the_labels_of_a_gang_is_no_member() -> None:
+    async with running() as grove:
+        meta = {"name": "theirs", "namespace": "default"}
+        service = {"metadata": meta, "spec": {"ports": [{"port": 80}]}}
+        theirs = await grove.call("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", **service})
+        await up(grove, example("disaggregated"))
+        member = next(iter((await grove.list("pods")).values()))
+        gang, own = member["metadata"]["labels"][labels.POD_GANG], member["metadata"]["labels"]
+        owner = {"apiVersion": "v1", "kind": "Service", "name": "theirs", "controller": True}
+        owner["uid"] = theirs["metadata"]["uid"]
+        spoofed = {"name": "spoofed", "labels": own, "ownerReferences": [owner]}
+        spec = {
+            "containers": [{"name": "c", "image": "registry.example/c:1"}],
+            "schedulingGates": [{"name": labels.Gate.KUBERNETES}],
+        }
+        await grove.call("POST", PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": spoofed, "spec": spec})
+        await grove.settle()
+        groups = (await grove.list("podgangs"))[gang]["spec"]["podgroups"]
+        assert "spoofed" not in [r["name"] for g in groups for r in g["podReferences"]]
+        assert "spoofed" in await grove.list("pods")

@@ -27,7 +27,7 @@ from grove.controllers.scheduler_objects.local_backends import LocalBackends
 from grove.controllers.scheduler_objects.observation import observe
 from grove.controllers.scheduler_objects.sync import GangSync, SyncResult
 from grove.controllers.shared.context import OperatorContext
-from grove.controllers.shared.indexes import gang_of, label, stood_in_for
+from grove.controllers.shared.indexes import controller_uid, gang_of, label, stood_in_for
 from grove.controllers.shared.informers import GangInformers
 from grove.controllers.shared.predicates import (
     completion_could_change,
@@ -260,5 +260,16 @@ class GangController:
     def _pods_by_clique(self, gang: PodGang) -> dict[str, list[Pod]]:
         found: dict[str, list[Pod]] = defaultdict(list)
         for pod in self._informers.pods.cache.by_index("gang", key_of(gang)):
-            found[label(pod, labels.POD_CLIQUE)].append(pod)
+            if self._is_member(pod):
+                found[label(pod, labels.POD_CLIQUE)].append(pod)
         return found
+
+    def _is_member(self, pod: Pod) -> bool:
+        """Labels can be copied: only a pod whose controller is its clique, by uid, belongs to the gang."""
+        if self._cliques is None:
+            return any(o.controller and o.kind == "PodClique" for o in pod.metadata.owner_references)
+        key = ObjectKey(pod.metadata.namespace or "", label(pod, labels.POD_CLIQUE))
+        clique = self._cliques.cache.get(key)
+        if clique is None:  # its pods are about to be deleted, and count until then
+            return any(o.controller and o.kind == "PodClique" for o in pod.metadata.owner_references)
+        return uid_of(clique) in controller_uid(pod)

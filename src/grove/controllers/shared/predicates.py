@@ -120,6 +120,7 @@ def _pod_changed(old: Pod, new: Pod, new_spec: PodSpec) -> bool:
         old.status != new.status
         or old.spec != new_spec
         or before.labels != after.labels
+        or before.owner_references != after.owner_references
         or before.deletion_timestamp != after.deletion_timestamp
     )
 
