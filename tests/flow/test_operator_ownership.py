@@ -651,3 +651,17 @@ async def test_a_pod_of_another_owner_with_the_labels_of_a_gang_is_no_member() -
         groups = (await grove.list("podgangs"))[gang]["spec"]["podgroups"]
         assert "spoofed" not in [r["name"] for g in groups for r in g["podReferences"]]
         assert "spoofed" in await grove.list("pods")
+
+
+async def test_a_service_that_another_owner_controls_is_never_pruned() -> None:
+    async with running() as grove:
+        await up(grove, example("disaggregated"))
+        own = (await grove.list("services"))["llama-0"]["metadata"]["labels"]
+        clique = next(iter((await grove.list("podcliques")).values()))["metadata"]
+        owner = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "controller": True}
+        owner |= {"name": clique["name"], "uid": clique["uid"]}
+        meta = {"name": "llama-0-copy", "labels": own, "ownerReferences": [owner]}
+        copy = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": {"ports": [{"port": 80}]}}
+        await grove.call("POST", SERVICES, copy)
+        await grove.settle()
+        assert "llama-0-copy" in await grove.list("services")

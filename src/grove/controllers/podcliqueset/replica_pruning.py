@@ -37,8 +37,8 @@ class ReplicaPruning:
     ) -> list[Failure]:
         """Of a replica that stays."""
         failures = await self._prune_parts(key, layout, wanted)
-        failures += await self._prune_gangs(key, wanted)
-        return failures + await self._prune_companions(key, wanted)
+        failures += await self._prune_gangs(key, layout, wanted)
+        return failures + await self._prune_companions(key, layout, wanted)
 
     async def remove(self, key: ReplicaKey, layout: SetLayout) -> list[Failure]:
         """Of a replica that is no longer wanted. Called again whenever a part of it is gone."""
@@ -46,8 +46,8 @@ class ReplicaPruning:
         cliques, pods = self._informers.cliques.cache, self._informers.pods.cache
         if cliques.by_index("replica", key) or pods.by_index("replica", key):
             return failures
-        failures += await self._prune_gangs(key, ())
-        return failures + await self._prune_companions(key, ())
+        failures += await self._prune_gangs(key, layout, ())
+        return failures + await self._prune_companions(key, layout, ())
 
     async def release_compute_domains(self, key: ReplicaKey) -> None:
         """Lets ComputeDomains go that are being deleted, even if their set is gone. A wanted one is created again."""
@@ -73,7 +73,9 @@ class ReplicaPruning:
         failures = await prune(groups, "ERR_DELETE_PODCLIQUESCALINGGROUP")
         return failures + await prune(cliques, "ERR_DELETE_PODCLIQUE")
 
-    async def _prune_gangs(self, key: ReplicaKey, wanted: Sequence[DesiredObject]) -> list[Failure]:
+    async def _prune_gangs(
+        self, key: ReplicaKey, layout: SetLayout, wanted: Sequence[DesiredObject]
+    ) -> list[Failure]:
         """A gang is deleted when no pod of it is left."""
         gangs, pods = self._informers.gangs, self._informers.pods.cache
         names = _names(wanted, gangs)
@@ -82,10 +84,13 @@ class ReplicaPruning:
             for gang in gangs.cache.by_index("replica", key)
             if is_unwanted(gang.metadata.name or "", names, key.name, key.replica)
             and not pods.by_index("gang", key_of(gang))
+            and not _is_foreign(gang, layout)
         ]
         return await delete_all(gangs, unwanted, "ERR_DELETE_EXCESS_PODGANG")
 
-    async def _prune_companions(self, key: ReplicaKey, wanted: Sequence[DesiredObject]) -> list[Failure]:
+    async def _prune_companions(
+        self, key: ReplicaKey, layout: SetLayout, wanted: Sequence[DesiredObject]
+    ) -> list[Failure]:
         failures: list[Failure] = []
         for kind in COMPANION_CODES:
             if (informer := self._informers.companions.get(kind)) is None:
@@ -96,6 +101,7 @@ class ReplicaPruning:
                 for companion in informer.cache.by_index("replica", key)
                 if label(companion, labels.COMPONENT) in _COMPONENTS_PER_REPLICA
                 and is_unwanted(companion.metadata.name or "", names, key.name, key.replica)
+                and not _is_foreign(companion, layout)
             ]
             failures += await delete_all(informer, unwanted, f"ERR_DELETE_{kind.upper()}")
         return failures
@@ -103,3 +109,8 @@ class ReplicaPruning:
 
 def _names(wanted: Sequence[DesiredObject], informer: Informer[Any]) -> set[str]:
     return {w.key.name for w in wanted if w.informer is informer}
+
+
+def _is_foreign(obj: Any, layout: SetLayout) -> bool:
+    """Whether another owner controls the object: labels and names can be copied."""
+    return any(o.controller and o.uid != layout.owner.uid for o in obj.metadata.owner_references)
