@@ -11,6 +11,8 @@ class ConditionType:
     # PodClique, PodCliqueScalingGroup
     POD_CLIQUE_SCHEDULED = "PodCliqueScheduled"
     MIN_AVAILABLE_BREACHED = "MinAvailableBreached"
+    UPDATE_IN_PROGRESS = "UpdateInProgress"
+    """Also on a PodCliqueSet. Absent before the first update."""
     GANG_TERMINATION_IN_PROGRESS = "GangTerminationInProgress"
     """Written by the Go reference. Grove terminates no gangs yet, and only removes it."""
     # PodGang
@@ -44,6 +46,13 @@ class Reason:
     SUFFICIENT_READY_PODS = "SufficientReadyPods"
     INSUFFICIENT_GROUP_REPLICAS = "InsufficientAvailablePodCliqueScalingGroupReplicas"
     SUFFICIENT_GROUP_REPLICAS = "SufficientAvailablePodCliqueScalingGroupReplicas"
+    # UpdateInProgress
+    UPDATING = "RollingUpdate"
+    PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
+    UPDATE_PAUSED = "Paused"
+    HELD_BY_PARTITION = "HeldByPartition"
+    UPDATE_COMPLETE = "UpdateComplete"
+    WAITS_FOR_DELETION = "WaitsForDeletion"
     # Initialized
     PODS_CREATION_PENDING = "PodGangPodsCreationPending"
     PODS_CREATED = "PodGangPodsCreated"
@@ -91,5 +100,11 @@ class EventReason:
     CLIQUE_CREATE_FAILED = "PodCliqueCreateFailed"
     GANG_CREATE_OR_UPDATE_FAILED = "PodGangCreateOrUpdateFailed"
     SET_REPLICA_DELETE_FAILED = "PodCliqueSetReplicaDeleteFailed"
+    UPDATE_STARTED = "UpdateStarted"
+    UPDATE_REPLICA_SELECTED = "UpdateReplicaSelected"
+    UPDATE_REPLACES_PODS = "UpdateReplacesPods"
+    UPDATE_REPLACES_COPY = "UpdateReplacesCopy"
+    UPDATE_COMPLETED = "UpdateCompleted"
+    UPDATE_DEADLINE_EXCEEDED = "UpdateDeadlineExceeded"
     TOPOLOGY_DRIFT_DETECTED = "TopologyDriftDetected"
     TOPOLOGY_IN_SYNC = "TopologyInSync"

@@ -116,7 +116,7 @@ class PodCliqueStatus(Model):
     scheduled_replicas: Annotated[Int32, About("Pods that have a node.")] = default(0)
     hpa_pod_selector: Annotated[str | None, About("The label selector of the pods, for autoscalers.")] = None
     conditions: Annotated[
-        list[Condition], About("PodCliqueScheduled, MinAvailableBreached.", key="type")
+        list[Condition], About("PodCliqueScheduled, MinAvailableBreached, UpdateInProgress.", key="type")
     ] = []
     current_pod_clique_set_generation_hash: Annotated[
         str | None, About("The generation hash of the set that all pods were created from.")
@@ -124,7 +124,7 @@ class PodCliqueStatus(Model):
     current_pod_template_hash: Annotated[str | None, About("The template hash that all pods have.")] = None
     update_progress: Annotated[
         PodCliqueUpdateProgress | None,
-        About("Progress of a rolling update. Grove does no rolling updates yet and never sets it."),
+        About("Progress of the last update. A member of a scaling group has none: it is recreated."),
     ] = None
 
 

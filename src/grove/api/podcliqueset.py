@@ -23,6 +23,29 @@ PodGangPhase = Literal["Pending", "Starting", "Running", "Failed", "Succeeded"]
 _TOPOLOGY = About("How close together the pods must be placed.", immutable=True)
 
 
+class RollingUpdate(Model):
+    """How fast RollingRecreate replaces the pods of a clique, or the copies of a scaling group."""
+
+    max_unavailable: Annotated[
+        Int32 | None,
+        About(
+            "How many pods of the clique, or copies of the group, may be unavailable because of an update. Pods and "
+            "copies that are unavailable anyway count too, and are replaced first. Default: 1.",
+            above=0,
+        ),
+    ] = None
+    progress_deadline: Annotated[
+        Duration | None,
+        About(
+            "How long an update may make no progress before the condition UpdateInProgress gets the reason "
+            "ProgressDeadlineExceeded. The update goes on. Default: no deadline."
+        ),
+    ] = None
+
+
+_ROLLING_UPDATE = About("How fast an update replaces this, with RollingRecreate.")
+
+
 class Clique(Model):
     """The template from which a set creates PodCliques."""
 
@@ -34,6 +57,7 @@ class Clique(Model):
         list[CliqueResourceSharing],
         About("Resource claims that the pods of this clique share.", immutable=True),
     ] = []
+    rolling_update: Annotated[RollingUpdate | None, _ROLLING_UPDATE] = None
     spec: Annotated[PodCliqueSpec, About("The desired state.")]
 
     @classmethod
@@ -71,6 +95,7 @@ class ScalingGroup(Model):
         About("Resource claims that the pods of a copy share.", immutable=True),
     ] = []
     topology_constraint: Annotated[TopologyConstraint | None, _TOPOLOGY] = None
+    rolling_update: Annotated[RollingUpdate | None, _ROLLING_UPDATE] = None
 
 
 class HeadlessServiceConfig(Model):
@@ -122,10 +147,19 @@ class UpdateStrategy(Model):
     type: Annotated[
         UpdateStrategyType,
         About(
-            "RollingRecreate or OnDelete. Not used yet: Grove does no rolling updates. A pod keeps its template until "
-            "somebody deletes it, as with OnDelete."
+            "RollingRecreate replaces pods when their template changes: one replica of the set at a time, in it the "
+            "pods of cliques one by one and the copies of scaling groups one by one. With OnDelete a pod gets the new "
+            "template when somebody deletes it."
         ),
     ] = default("RollingRecreate")
+    paused: Annotated[
+        bool,
+        About("Stops a rolling update, and keeps a new one from beginning, until it is false again."),
+    ] = default(False)
+    partition: Annotated[
+        Int32,
+        About("A rolling update leaves replicas with a lower index as they are.", at_least=0),
+    ] = default(0)
 
 
 class PodCliqueSetSpec(Model):
@@ -171,7 +205,7 @@ class PodCliqueSetStatus(Model):
     conditions: Annotated[
         list[Condition],
         About(
-            "Running (with the same reasons as `grove explain`), Invalid, SeveralBackendsMatch, "
+            "Running (with the same reasons as `grove explain`), UpdateInProgress, Invalid, SeveralBackendsMatch, "
             "TopologyLevelsUnavailable.",
             key="type",
         ),
@@ -189,7 +223,7 @@ class PodCliqueSetStatus(Model):
     current_generation_hash: Annotated[str | None, About("The hash of all pod templates.")] = None
     update_progress: Annotated[
         PodCliqueSetUpdateProgress | None,
-        About("Progress of a rolling update. Grove does no rolling updates yet and never starts one."),
+        About("Progress of the last update."),
     ] = None
 
 

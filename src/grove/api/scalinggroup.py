@@ -46,13 +46,13 @@ class PodCliqueScalingGroupStatus(Model):
     last_errors: Annotated[
         list[LastError], About("The errors of the last reconcile; empty if it succeeded.")
     ] = []
-    conditions: Annotated[list[Condition], About("MinAvailableBreached.", key="type")] = []
+    conditions: Annotated[list[Condition], About("MinAvailableBreached, UpdateInProgress.", key="type")] = []
     current_pod_clique_set_generation_hash: Annotated[
         str | None, About("The generation hash of the set that all copies were created from.")
     ] = None
     update_progress: Annotated[
         ScalingGroupUpdateProgress | None,
-        About("Progress of a rolling update. Grove does no rolling updates yet and never starts one."),
+        About("Progress of the last update."),
     ] = None
 
 

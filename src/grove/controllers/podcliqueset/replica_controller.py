@@ -24,6 +24,7 @@ from grove.controllers.shared.predicates import (
     deleted,
     gang_edited,
     spec_or_metadata_changed,
+    template_recorded,
 )
 from grove.plan.gangs.membership import gang_names
 from grove.plan.layout.set_layout import SetLayout
@@ -55,6 +56,12 @@ class ReplicaController:
                 self._replicas_of,
                 when=spec_or_metadata_changed,
                 why="it says which replicas exist, and what they consist of",
+            ),
+            Trigger(
+                informers.sets,
+                self._replicas_of,
+                when=template_recorded,
+                why="cliques get a new template once the status of the set names it",
             ),
             Trigger(
                 informers.cliques,

@@ -31,6 +31,7 @@ from grove.plan.objects.cliques import (
 from grove.plan.objects.mnnvl import compute_domains
 from grove.plan.objects.podgangs import OWNED_GANG_FIELDS, keep_decided, pod_gang
 from grove.plan.objects.services import headless_service
+from grove.plan.rollout.templates import with_template
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.objects import ObjectKey, key_of
 
@@ -158,6 +159,8 @@ class ReplicaObjects:
 
     def _clique_body(self, layout: SetLayout, template: Clique, clique: PodClique) -> bytes:
         existing = self._informers.cliques.cache.get(key_of(clique))
+        i = int(clique.metadata.labels[labels.REPLICA_INDEX])
+        clique = with_template(clique, existing, self._judgements.rollout(layout), i)
         return codec.encode(as_scaled(layout, template, clique, existing))
 
     def _group_body(self, group: PodCliqueScalingGroup) -> bytes:

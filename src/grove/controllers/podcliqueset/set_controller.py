@@ -34,6 +34,7 @@ from grove.controllers.shared.predicates import (
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.access import access
 from grove.plan.objects.claims import set_claims
+from grove.plan.rollout.rollout import current_replica
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.runtime.controller.concurrently import for_each
 from grove.runtime.controller.controller import Controller
@@ -223,6 +224,9 @@ class SetController:
         pcs = self._informers.sets.cache.get(found[0]) if found else None
         if pcs is None or pcs.metadata.deletion_timestamp is not None:
             return found
+        is_next = isinstance(part, PodClique | PodCliqueScalingGroup) and replica_index(part) is not None
+        if is_next and replica_index(part) == current_replica(pcs.status):
+            return found  # The update of the set goes on when this replica is done: that does not wait for a batch.
         return [] if self._reporter.is_pending(pcs) else found
 
     def _set_in_deletion(self, pod: Pod) -> list[ObjectKey]:

@@ -14,6 +14,7 @@ from grove.controllers.shared.informers import Informers
 from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.podgangs import GangScheduling
+from grove.plan.rollout.rollout import Rollout, rollout_of
 from grove.runtime.client.objects import ObjectKey, uid_of
 from grove.schedulers.registry import Selection
 
@@ -64,6 +65,11 @@ class SetJudgements:
         self.judge(pcs)
         valid = self._last_valid.get(uid_of(pcs))
         return valid[0] if valid is not None else None
+
+    def rollout(self, layout: SetLayout) -> Rollout:
+        """How far the update of a set may go now. `layout` must come from `layout` or `judge`."""
+        pcs = self._informers.sets.cache.get(ObjectKey(layout.namespace, layout.name))
+        return rollout_of(layout, pcs.status if pcs is not None else None)
 
     def scheduling(self, layout: SetLayout, members: GangMembers) -> GangScheduling:
         """How a gang of a set is to be scheduled. `layout` must come from `layout` or `judge`."""

@@ -16,8 +16,10 @@ from grove.controllers.shared.informers import Informers
 from grove.controllers.shared.status_writer import STATUS_BATCH_WINDOW_SECONDS, StatusWriter, write_status
 from grove.plan.explain import Finding, in_words
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.rollout.progress import is_updating
+from grove.plan.rollout.rollout import current_replica, rollout_of
 from grove.plan.status import conditions as status_conditions
-from grove.plan.status.set_status import ObservedTopology, ReplicaSummary, set_status
+from grove.plan.status.set_status import ObservedTopology, ReplicaSummary, planned_update, set_status
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 
 MAX_REASON_CHARS = 1000
@@ -68,18 +70,47 @@ class SetReporter:
             return new
 
         is_new = old is None or old.observed_generation != pcs.metadata.generation
+        step = self._update_step(pcs, layout)
         write = await self._writer.write(
             self._informers.sets,
             pcs,
             old,
             status,
-            immediately=is_new or bool(failures or known),
+            immediately=is_new or step or bool(failures or known),
             window_seconds=_batch_window_seconds(layout.replicas),
         )
+        if write.written is not None:
+            self._announce_update(pcs, write.written)
         if write.written is not None and _appeared(ConditionType.SEVERAL_BACKENDS_MATCH, old, write.written):
             reason = EventReason.SEVERAL_BACKENDS_MATCH
             self._context.warning_event(pcs, reason, ambiguity, "SelectBackend")
         return write.requeue_after or next_explanation or None
+
+    def _update_step(self, pcs: PodCliqueSet, layout: SetLayout) -> bool:
+        """Whether the update of the set is to begin, to go on with another replica, or to end."""
+        rollout = rollout_of(layout, pcs.status)
+        if rollout.recorded and not is_updating(pcs.status.update_progress if pcs.status else None):
+            return False
+        next_step = planned_update(
+            pcs, layout, self._summaries.of_set(layout, key_of(pcs)), self._context.now()
+        )
+        return _step_of(next_step) != _step_of(pcs.status)
+
+    def _announce_update(self, pcs: PodCliqueSet, new: PodCliqueSetStatus) -> None:
+        before, after = pcs.status or PodCliqueSetStatus(), new
+        if _step_of(before) == _step_of(after) or after.update_progress is None:
+            return
+        note = "the templates changed"
+        began = before.current_generation_hash != after.current_generation_hash
+        if began:
+            self._context.normal_event(pcs, EventReason.UPDATE_STARTED, note, "Update")
+        current = current_replica(after)
+        if current is not None and (began or current != current_replica(before)):
+            note = f"replica {current} is updated next"
+            self._context.normal_event(pcs, EventReason.UPDATE_REPLICA_SELECTED, note, "Update")
+        if is_updating(before.update_progress) and not is_updating(after.update_progress):
+            note = "all replicas follow the current templates"
+            self._context.normal_event(pcs, EventReason.UPDATE_COMPLETED, note, "Update")
 
     async def report_invalid(
         self,
@@ -182,6 +213,12 @@ class SetReporter:
             return status_conditions.without(conditions, kind)
         reason, now = Reason.FIRST_PROFILE_WINS, self._context.now()
         return status_conditions.put(conditions, kind, "True", reason, ambiguity, now)
+
+
+def _step_of(status: PodCliqueSetStatus | None) -> tuple[str | None, bool, int | None]:
+    if status is None:
+        return None, False, None
+    return status.current_generation_hash, is_updating(status.update_progress), current_replica(status)
 
 
 def _batch_window_seconds(replicas: int) -> float:

@@ -4,13 +4,16 @@ from typing import Any
 
 import msgspec
 
-from grove.api import PodClique, PodGang, PodGangStatus
+from grove.api import PodClique, PodCliqueSet, PodGang, PodGangStatus
 from grove.api.conditions import ConditionType
 from grove.api.pod_view import Pod, PodSpec
 from grove.api.podgang import PodGangSpec
 from grove.api.serialization.model import replace
 from grove.controllers.shared.companions import Companion
 from grove.plan.gangs.completion import cannot_create_pods
+from grove.plan.pod_state import is_present, is_ready
+from grove.plan.rollout.progress import is_updating
+from grove.plan.rollout.rollout import current_replica
 from grove.plan.status.conditions import gang_is
 from grove.runtime.cache.cache import Change
 from grove.runtime.client.objects import Origin
@@ -30,6 +33,34 @@ def spec_or_status_edited(change: Change[Any]) -> bool:
     if old is None or new is None or spec_or_metadata_changed(change):
         return True
     return change.origin is Origin.WATCH and bool(old.status != new.status)
+
+
+def template_recorded(change: Change[PodCliqueSet]) -> bool:
+    """The status of the set names other templates than before, or an update began or ended: from now on PodCliques may
+    get another template."""
+    old, new = change.old, change.new
+    return old is not None and new is not None and _recorded(old) != _recorded(new)
+
+
+def replica_selected(change: Change[PodCliqueSet]) -> bool:
+    """It is another replica's turn to be updated, or the update began or ended."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return False
+    return current_replica(old.status) != current_replica(new.status) or template_recorded(change)
+
+
+def _recorded(pcs: PodCliqueSet) -> tuple[str | None, bool]:
+    status = pcs.status
+    return (status.current_generation_hash, is_updating(status.update_progress)) if status else (None, False)
+
+
+def readiness_changed(change: Change[Pod]) -> bool:
+    """The pod is gone or going, or became ready or ceased to be."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return new is None
+    return is_ready(old) != is_ready(new) or is_present(old) != is_present(new)
 
 
 def completion_could_change(change: Change[PodClique]) -> bool:

@@ -7,6 +7,8 @@ what their template hashes are, which topology they name, which clique starts af
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from grove.api import labels, names
 from grove.api.defaults import with_defaults
 from grove.api.meta import OwnerReference, Resource
@@ -69,6 +71,12 @@ class SetLayout:
     @cached_property
     def generation_hash(self) -> str:
         return generation_hash(self.pcs.spec.template)
+
+    @cached_property
+    def finishing(self) -> frozenset[str]:
+        """The cliques whose pods end by themselves: their restart policy is not Always."""
+        policies = {name: msgspec.json.decode(c.spec.pod_spec) for name, c in self.cliques.items()}
+        return frozenset(name for name, spec in policies.items() if spec.get("restartPolicy") != "Always")
 
     @cached_property
     def scheduler_name(self) -> str:

@@ -5,7 +5,9 @@
     MinAvailableBreached    scheduled - failing - unready < minAvailable; starting pods count as good.
                             Unknown while an update runs
 
-The current hashes change once all pods follow the new template. Conditions appear with the first observed generation:
+    UpdateInProgress        whether an update replaces pods; absent before the first one
+
+The current hashes change once all pods follow the new template, and no update runs. Conditions appear with the first observed generation:
 before that, Grove has not tried to create pods.
 """
 
@@ -20,18 +22,36 @@ from grove.api.pod_view import Pod
 from grove.api.podclique import PodClique, PodCliqueStatus
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.layout.template_hash import is_own_hash
 from grove.plan.pod_state import is_failing, is_gated, is_present, is_ready, is_scheduled, is_unready
+from grove.plan.rollout.deadline import UpdateReport, last_progress, seconds_left
+from grove.plan.rollout.progress import is_updating
+from grove.plan.rollout.recording import clique_progress
+from grove.plan.rollout.rollout import Rollout
 from grove.plan.status.conditions import put
 
 
 def clique_status(
-    clique: PodClique, pods: Sequence[Pod], layout: SetLayout | None, now: datetime, *, synced: bool = True
+    clique: PodClique,
+    pods: Sequence[Pod],
+    layout: SetLayout | None,
+    now: datetime,
+    *,
+    rollout: Rollout | None = None,
+    synced: bool = True,
+    touching: bool = False,
+    chosen: Sequence[str] = (),
 ) -> PodCliqueStatus:
     """`pods` are all pods of the clique. `layout` is None while the set is gone or invalid: then the hashes stay.
 
     `synced` says whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
+    `touching` and `chosen` as in `plan.rollout.recording`.
     """
     old = clique.status or PodCliqueStatus()
+    rolls = layout is not None and rollout is not None and labels.SCALING_GROUP not in clique.metadata.labels
+    if rolls and layout is not None and rollout is not None:
+        progress = clique_progress(clique, pods, layout, rollout, now, touching=touching, chosen=chosen)
+        old = replace(old, update_progress=progress)
     count = _count(pods, _target_hash(clique, old))
     template_hash, generation_hash = _current_hashes(clique, old, count, layout)
     observed = clique.metadata.generation if synced else old.observed_generation
@@ -46,7 +66,37 @@ def clique_status(
         hpa_pod_selector=_selector(clique),
         current_pod_template_hash=template_hash,
         current_pod_clique_set_generation_hash=generation_hash,
-        conditions=old.conditions if observed is None else _conditions(clique, old, count, now),
+        conditions=old.conditions
+        if observed is None
+        else _conditions(clique, old, count, now, update_report(clique, old, pods, layout, rollout, now)),
+    )
+
+
+def update_report(
+    clique: PodClique,
+    status: PodCliqueStatus,
+    pods: Sequence[Pod],
+    layout: SetLayout | None,
+    rollout: Rollout | None,
+    now: datetime,
+) -> UpdateReport | None:
+    """What to report of the update of a standalone clique; None before the first one."""
+    progress, target = status.update_progress, _target_hash(clique, status)
+    if progress is None or progress.update_started_at is None:
+        return None
+    present = [p for p in pods if is_present(p)]
+    updated = [p for p in present if p.metadata.labels.get(labels.POD_TEMPLATE_HASH) == target]
+    template = layout.cliques.get(_template_name(clique)) if layout is not None else None
+    last = last_progress(progress.update_started_at, updated)
+    waiting = sorted(p.metadata.name or "" for p in updated if not is_ready(p))
+    return UpdateReport(
+        updating=is_updating(progress),
+        units="pods",
+        updated=len(updated),
+        desired=clique.spec.replicas,
+        left=seconds_left(template.rolling_update if template is not None else None, last, now),
+        waits_for=f"pod {waiting[0]} to be ready" if waiting else "",
+        paused=rollout is not None and rollout.paused,
     )
 
 
@@ -64,6 +114,12 @@ def follows(clique: PodClique, template_hash: str | None, generation_hash: str) 
     status = clique.status
     return (
         status is not None
+        and not is_updating(status.update_progress)
+        and (
+            status.update_progress is None
+            or labels.SCALING_GROUP in clique.metadata.labels
+            or status.update_progress.pod_template_hash == template_hash
+        )
         and clique.metadata.labels.get(labels.POD_TEMPLATE_HASH) == template_hash
         and status.current_pod_template_hash == template_hash
         and status.current_pod_clique_set_generation_hash == generation_hash
@@ -77,6 +133,18 @@ def is_updated(clique: PodClique, template_hash: str | None, generation_hash: st
         and is_available(clique)
         and clique.status is not None
         and clique.status.updated_replicas >= min_available(clique)
+    )
+
+
+def is_rolled_out(clique: PodClique, template_hash: str | None, generation_hash: str, *, ends: bool) -> bool:
+    """Whether all pods that the clique asks for follow the template and are ready. `ends` says that its pods may finish:
+    then they need not be ready."""
+    status = clique.status
+    return (
+        follows(clique, template_hash, generation_hash)
+        and status is not None
+        and status.updated_replicas >= clique.spec.replicas
+        and (ends or status.ready_replicas >= clique.spec.replicas)
     )
 
 
@@ -113,29 +181,20 @@ def _count(pods: Sequence[Pod], target_hash: str | None) -> _PodCounts:
 
 
 def _target_hash(clique: PodClique, old: PodCliqueStatus) -> str | None:
-    if old.update_progress is not None:
-        return old.update_progress.pod_template_hash
     return clique.metadata.labels.get(labels.POD_TEMPLATE_HASH) or old.current_pod_template_hash
-
-
-def _is_updating(status: PodCliqueStatus) -> bool:
-    return status.update_progress is not None and status.update_progress.update_ended_at is None
 
 
 def _current_hashes(
     clique: PodClique, old: PodCliqueStatus, count: _PodCounts, layout: SetLayout | None
 ) -> tuple[str | None, str | None]:
     unchanged = old.current_pod_template_hash, old.current_pod_clique_set_generation_hash
-    if _is_updating(old) or count.updated != count.present:
+    if is_updating(old.update_progress) or count.updated != count.present or layout is None:
         return unchanged
-    if old.update_progress is not None:
-        return old.update_progress.pod_template_hash, old.update_progress.pod_clique_set_generation_hash
-    if layout is None:
-        return unchanged
+    found = clique.metadata.labels.get(labels.POD_TEMPLATE_HASH)
     wanted = layout.hashes.get(_template_name(clique))
-    if wanted is None or clique.metadata.labels.get(labels.POD_TEMPLATE_HASH) != wanted:
+    if found is None or wanted is None or (found != wanted and is_own_hash(found)):
         return unchanged
-    return wanted, layout.generation_hash
+    return found, layout.generation_hash
 
 
 def _template_name(clique: PodClique) -> str:
@@ -158,12 +217,17 @@ def _selector(clique: PodClique) -> str | None:
     return labels.selector(of_set | {labels.POD_CLIQUE: clique.metadata.name or ""})
 
 
-def _conditions(clique: PodClique, old: PodCliqueStatus, count: _PodCounts, now: datetime) -> list[Condition]:
+def _conditions(
+    clique: PodClique, old: PodCliqueStatus, count: _PodCounts, now: datetime, update: UpdateReport | None
+) -> list[Condition]:
     minimum = min_available(clique)
     found = _scheduled(count, minimum)
     conditions = put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
     found = _breached(old, count, minimum)
-    return put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
+    conditions = put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
+    if update is None:
+        return conditions
+    return put(conditions, ConditionType.UPDATE_IN_PROGRESS, *update.verdict(), now)
 
 
 def _scheduled(count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
@@ -177,7 +241,7 @@ def _scheduled(count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, s
 
 
 def _breached(status: PodCliqueStatus, count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
-    if _is_updating(status):
+    if is_updating(status.update_progress):
         return "Unknown", Reason.UPDATE_IN_PROGRESS, "pods are being replaced by an update"
     if count.scheduled < minimum:
         message = f"{count.scheduled} pods have a node; the gang needs {minimum}"

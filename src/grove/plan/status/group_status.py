@@ -7,6 +7,7 @@ A copy is complete when all its cliques exist and none is being deleted. Only co
     updated      available, and every clique follows the set's template
     MinAvailableBreached    fewer than minAvailable complete copies are without a clique below its minimum.
                             Unknown while an update runs
+    UpdateInProgress        whether an update replaces copies; absent before the first one
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,8 @@ from grove.api.scalinggroup import (
 )
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
+from grove.plan.rollout.deadline import UpdateReport
+from grove.plan.rollout.progress import is_updating
 from grove.plan.status.clique_status import follows, is_available, is_updated
 from grove.plan.status.conditions import is_true, put, without
 
@@ -38,11 +41,14 @@ def group_status(
     now: datetime,
     *,
     synced: bool = True,
+    update: UpdateReport | None = None,
+    complete: bool = False,
 ) -> PodCliqueScalingGroupStatus:
     """`cliques` are all PodCliques of the group; copies beyond its replicas are ignored.
 
     `layout` is None while the set is gone or invalid: then the fields that depend on its templates stay. `synced` says
-    whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
+    whether the last reconcile applied the whole spec; only then does `observedGeneration` advance. `update` is what to
+    report of an update. `complete` says that every copy follows the set's templates and has all its pods ready.
     """
     old = group.status or PodCliqueScalingGroupStatus()
     copies = list(_copies(group, cliques))
@@ -54,7 +60,10 @@ def group_status(
         available_replicas=sum(c.available for c in copies),
         conditions=_conditions(group, old, copies, now),
     )
-    return new if layout is None else _with_template_fields(group, new, copies, layout)
+    if update is not None:
+        kind = ConditionType.UPDATE_IN_PROGRESS
+        new = replace(new, conditions=put(new.conditions, kind, *update.verdict(), now))
+    return new if layout is None else _with_template_fields(group, new, copies, layout, complete)
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,7 @@ def _conditions(
 def _breached(
     group: PodCliqueScalingGroup, old: PodCliqueScalingGroupStatus, copies: list[_Copy]
 ) -> tuple[ConditionStatus, str, str]:
-    if _is_updating(old):
+    if is_updating(old.update_progress):
         return "Unknown", Reason.UPDATE_IN_PROGRESS, "copies are being replaced by an update"
     faults = [f for c in copies if (f := c.fault)]
     good, needed = len(copies) - len(faults), group.spec.min_available
@@ -130,12 +139,12 @@ def _breached(
     return "True", Reason.INSUFFICIENT_GROUP_REPLICAS, "; ".join([message, *named])
 
 
-def _is_updating(status: PodCliqueScalingGroupStatus) -> bool:
-    return status.update_progress is not None and status.update_progress.update_ended_at is None
-
-
 def _with_template_fields(
-    group: PodCliqueScalingGroup, new: PodCliqueScalingGroupStatus, copies: list[_Copy], layout: SetLayout
+    group: PodCliqueScalingGroup,
+    new: PodCliqueScalingGroupStatus,
+    copies: list[_Copy],
+    layout: SetLayout,
+    complete: bool,
 ) -> PodCliqueScalingGroupStatus:
     """Adds the fields that depend on the set's templates: which cliques are up to date."""
     wanted = layout.generation_hash
@@ -152,7 +161,9 @@ def _with_template_fields(
         new,
         updated_replicas=updated,
         selector=_selector(group, layout),
-        current_pod_clique_set_generation_hash=wanted if followed and not _is_updating(new) else current,
+        current_pod_clique_set_generation_hash=wanted
+        if (followed or complete) and not is_updating(new.update_progress)
+        else current,
         update_progress=_progress(new.update_progress, members, wanted),
     )
 

@@ -7,7 +7,7 @@ A summary depends only on the objects of one replica. A change in one of two tho
 a sum.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import get_args
@@ -28,9 +28,14 @@ from grove.api.scalinggroup import PodCliqueScalingGroup
 from grove.api.serialization.model import replace
 from grove.api.topology import ClusterTopologyBinding
 from grove.api.validation.topology import placed_constraints
+from grove.plan.layout.clique_position import find_position
 from grove.plan.layout.set_layout import SetLayout
-from grove.plan.status.clique_status import is_available, is_updated
-from grove.plan.status.conditions import put, without
+from grove.plan.layout.template_hash import is_own_hash
+from grove.plan.rollout.progress import is_updating
+from grove.plan.rollout.replicas import ReplicaProgress, plan_set_update
+from grove.plan.rollout.rollout import rollout_of
+from grove.plan.status.clique_status import is_available, is_rolled_out, is_updated
+from grove.plan.status.conditions import find, put, without
 
 # Only so many gangs carry their conditions in the status of the set. An object may not be much larger than 1 MB: names
 # and phases of 2,000 gangs take some 200 KB, and five conditions on each would take ten times as much. The PodGangs
@@ -47,6 +52,12 @@ class ReplicaSummary:
     updated_groups: int
     complete: bool = False
     """Whether every clique reports all its pods as ready, not just its minimum."""
+    done: bool = False
+    """Whether an update has nothing more to do here: all pods follow the current templates and are ready."""
+    outdated: bool = False
+    """Whether a PodClique has another template than the set, by a hash of our own."""
+    overdue: tuple[str, ...] = ()
+    """The cliques and groups whose update exceeded its deadline."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,60 @@ def replica_summary(
     complete = available and all(
         c.status is not None and c.status.ready_replicas >= c.spec.replicas for c in found_cliques.values()
     )
-    return ReplicaSummary(available, available and current, updated_cliques, updated_groups, complete)
+    return ReplicaSummary(
+        available,
+        available and current,
+        updated_cliques,
+        updated_groups,
+        complete,
+        done=_is_done(layout, i, found_cliques, found_groups),
+        outdated=any(_is_outdated(layout, c) for c in found_cliques.values()),
+        overdue=tuple(
+            sorted(
+                part.metadata.name or ""
+                for part in [*found_cliques.values(), *found_groups.values()]
+                if _is_overdue(part)
+            )
+        ),
+    )
+
+
+def _is_done(
+    layout: SetLayout,
+    i: int,
+    cliques: Mapping[str | None, PodClique],
+    groups: Mapping[str | None, PodCliqueScalingGroup],
+) -> bool:
+    wanted = layout.generation_hash
+    for clique in layout.standalone:
+        found = cliques.get(names.clique(layout.name, i, clique.name))
+        ends = clique.name in layout.finishing
+        if found is None or not is_rolled_out(found, layout.hashes[clique.name], wanted, ends=ends):
+            return False
+    for group in layout.groups:
+        scaled = groups.get(names.scaling_group(layout.name, i, group.name))
+        status = scaled.status if scaled is not None else None
+        progress = status.update_progress if status is not None else None
+        if (
+            status is None
+            or status.current_pod_clique_set_generation_hash != wanted
+            or is_updating(progress)
+            or (progress is not None and progress.pod_clique_set_generation_hash != wanted)
+        ):
+            return False
+    return True
+
+
+def _is_outdated(layout: SetLayout, clique: PodClique) -> bool:
+    position = find_position(layout, clique)
+    found = clique.metadata.labels.get(labels.POD_TEMPLATE_HASH, "")
+    return position is not None and is_own_hash(found) and found != layout.hashes[position.clique.name]
+
+
+def _is_overdue(part: PodClique | PodCliqueScalingGroup) -> bool:
+    conditions = part.status.conditions if part.status is not None else []
+    found = find(conditions, ConditionType.UPDATE_IN_PROGRESS)
+    return found is not None and found.reason == Reason.PROGRESS_DEADLINE_EXCEEDED
 
 
 def set_status(
@@ -104,7 +168,7 @@ def set_status(
     `synced` says whether the last reconcile applied the whole spec; only then does `observedGeneration` advance.
     `quick` keeps the conditions of gangs whose phase is unchanged, which saves writes while many gangs change.
     """
-    old = pcs.status or PodCliqueSetStatus()
+    old = planned_update(pcs, layout, summaries, now)
     return replace(
         old,
         observed_generation=pcs.metadata.generation if synced else old.observed_generation,
@@ -112,12 +176,53 @@ def set_status(
         available_replicas=sum(s.available for s in summaries),
         updated_replicas=sum(s.updated for s in summaries),
         hpa_pod_selector=labels.selector(layout.labels),
-        # Kept until an update, which starts when the hashes differ, writes the new one.
-        current_generation_hash=old.current_generation_hash or layout.generation_hash,
         update_progress=_progress(old.update_progress, layout, summaries),
         pod_gang_statuses=gang_summaries(gangs, old.pod_gang_statuses if quick else None),
-        conditions=_topology(old.conditions, layout, topology, now),
+        conditions=_topology(_update(old, layout, summaries, now), layout, topology, now),
     )
+
+
+def planned_update(
+    pcs: PodCliqueSet, layout: SetLayout, summaries: Sequence[ReplicaSummary], now: datetime
+) -> PodCliqueSetStatus:
+    """The status of the set with the next step of its update."""
+    replicas = [ReplicaProgress(s.done, s.available, s.outdated) for s in summaries]
+    return plan_set_update(layout, pcs.status or PodCliqueSetStatus(), replicas, now)
+
+
+def _update(
+    status: PodCliqueSetStatus, layout: SetLayout, summaries: Sequence[ReplicaSummary], now: datetime
+) -> list[Condition]:
+    """The conditions with UpdateInProgress, once there was an update."""
+    if status.update_progress is None:
+        return status.conditions
+    verdict = _update_verdict(status, layout, summaries)
+    return put(status.conditions, ConditionType.UPDATE_IN_PROGRESS, *verdict, now)
+
+
+def _update_verdict(
+    status: PodCliqueSetStatus, layout: SetLayout, summaries: Sequence[ReplicaSummary]
+) -> tuple[ConditionStatus, str, str]:
+    rollout, done = rollout_of(layout, status), sum(s.done for s in summaries)
+    message = f"{done} of {len(summaries)} replicas follow the current templates"
+    if not is_updating(status.update_progress):
+        if done < len(summaries):
+            return "False", Reason.WAITS_FOR_DELETION, f"{message}; pods do once somebody deletes them"
+        return "False", Reason.UPDATE_COMPLETE, message
+    if rollout.paused:
+        return "True", Reason.UPDATE_PAUSED, f"{message}; updateStrategy.paused stops the update"
+    overdue = [name for s in summaries for name in s.overdue]
+    if overdue:
+        message += f"; no progress within the deadline: {', '.join(overdue[:5])}"
+        return "True", Reason.PROGRESS_DEADLINE_EXCEEDED, message
+    if rollout.current is None and rollout.partition:
+        return (
+            "True",
+            Reason.HELD_BY_PARTITION,
+            f"{message}; replicas below {rollout.partition} stay as they are",
+        )
+    where = f"; replica {rollout.current} is being updated" if rollout.current is not None else ""
+    return "True", Reason.UPDATING, f"{message}{where}"
 
 
 def gang_summaries(
