@@ -65,6 +65,7 @@ class Reason:
     BACKEND_IN_SYNC = "InSyncWithScheduler"
     WEAKER_THAN_ASKED = "WeakerThanAsked"
     BACKEND_FAILED = "BackendFailed"
+    BACKEND_NOT_ENABLED = "BackendNotEnabled"
     REFUSED_BY_BACKEND = "RefusedByBackend"
     QUEUE_MISSING = "QueueMissing"
     SCHEDULER_NOT_INSTALLED = "SchedulerNotInstalled"

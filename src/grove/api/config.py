@@ -141,6 +141,12 @@ class Network(Model):
 
 class SchedulerProfile(Model):
     name: Annotated[str, About("The scheduler that this profile enables.", min_length=1)]
+    enabled: Annotated[
+        bool,
+        About(
+            "Whether sets may use the scheduler. Set it to false to switch off a backend that is enabled by default."
+        ),
+    ] = default(True)
     separate: Annotated[
         bool,
         About(
@@ -159,7 +165,11 @@ class SchedulerProfile(Model):
 class Schedulers(Model):
     profiles: Annotated[
         list[SchedulerProfile],
-        About("The schedulers that sets may use. Default: all built-in ones.", key="name"),
+        About(
+            "The schedulers that sets may use, and default-scheduler. Default, and if all are disabled ones: all "
+            "built-in ones.",
+            key="name",
+        ),
     ] = []
     default_profile_name: Annotated[str, About("The scheduler of sets whose pods have no schedulerName.")] = (
         default(DEFAULT_SCHEDULER)
@@ -167,11 +177,14 @@ class Schedulers(Model):
 
     @property
     def enabled(self) -> tuple[str, ...]:
-        """The names of the enabled profiles; default-scheduler is always among them."""
-        named = tuple(p.name for p in self.profiles)
+        """The names of the enabled profiles. default-scheduler is among them unless its profile is disabled."""
+        named = tuple(p.name for p in self.profiles if p.enabled)
+        disabled = {p.name for p in self.profiles if not p.enabled}
         if not named:
-            return BUILT_IN_SCHEDULERS
-        return named if DEFAULT_SCHEDULER in named else (*named, DEFAULT_SCHEDULER)
+            named = BUILT_IN_SCHEDULERS
+        elif DEFAULT_SCHEDULER not in named:
+            named = (*named, DEFAULT_SCHEDULER)
+        return tuple(n for n in named if n not in disabled)
 
     @property
     def separate(self) -> frozenset[str]:

@@ -129,6 +129,14 @@ class RunReason(enum.StrEnum):
         "The cluster does not serve the kinds that the scheduler of this gang reads.",
         "Install it with its CRDs, or choose another by schedulerName or the annotation grove.io/scheduler-backend.",
     )
+    BACKEND_NOT_ENABLED = (
+        "BackendNotEnabled",
+        Weight.STUCK,
+        Step.SYNCED,
+        Actor.YOU,
+        "The operator's configuration does not enable the backend that the gang was made for.",
+        "Enable its profile again (scheduler.profiles), or delete the set and create it for another scheduler.",
+    )
     QUEUE_MISSING = (
         "QueueMissing",
         Weight.STUCK,

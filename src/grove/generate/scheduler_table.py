@@ -11,7 +11,7 @@ import msgspec
 
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
-from grove.schedulers.registry import installed
+from grove.schedulers.installed import built_in
 
 PAGE = "docs/choosing-a-scheduler.md"
 RESULTS = "docs/schedulers/results.json"
@@ -34,7 +34,7 @@ def results(root: Path) -> dict[str, RecordedRun]:
 
 def variants() -> list[tuple[Backend, SchedulerVariant]]:
     """The variants that Grove's own backends declare; backends of other distributions are left out."""
-    ours = [factory({}) for factory in installed().values() if factory.__module__.startswith("grove.")]
+    ours = [factory({}) for factory in built_in().values()]
     return [(b, variant) for b in ours for variant in b.variants]
 
 

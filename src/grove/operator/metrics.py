@@ -1,7 +1,7 @@
 """Grove's own metrics, served beside those of the runtime. docs/metrics.md lists them all."""
 
 from collections import Counter as Tally
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from grove.api import PodGang, labels
 from grove.api.conditions import ConditionType, Reason
 from grove.plan.status.conditions import find, gang_conditions
+from grove.schedulers.installed import BackendFailure
 from grove.schedulers.recorded_dialect import dialect_of
 
 
@@ -18,6 +19,7 @@ class GroveMetrics(Collector):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._gangs: Iterable[PodGang] = ()
+        self._failures: Sequence[BackendFailure] = ()
         self._selections = Counter(
             "grove_backend_selections",
             "Versions of sets for which a scheduler backend was selected.",
@@ -34,8 +36,20 @@ class GroveMetrics(Collector):
         """Whenever Prometheus scrapes, these gangs are counted from now on."""
         self._gangs = gangs
 
+    def report_failures(self, failures: Sequence[BackendFailure]) -> None:
+        """The backends that the configuration enables and that cannot be used."""
+        self._failures = failures
+
     def collect(self) -> Iterator[Metric]:
         gangs = list(self._gangs)
+        failed = GaugeMetricFamily(
+            "grove_backend_failed",
+            "Enabled scheduler backends that cannot be used; always 1.",
+            labels=["profile", "backend", "package"],
+        )
+        for failure in self._failures:
+            failed.add_metric((failure.profile, failure.backend, failure.package), 1)
+        yield failed
         yield _by_dialect(
             "grove_gangs",
             "PodGangs, by scheduler backend and by the dialect of its API that they are written in.",

@@ -84,6 +84,7 @@ class Runner:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
         configuration = self._read()
+        registry = Registry(configuration.scheduler)
         transport = HttpTransport(self._cluster, user_agent="grove-operator")
         client = Client(transport, field_manager="grove-operator")
         metrics = GroveMetrics(client.metrics.registry)
@@ -99,20 +100,27 @@ class Runner:
                 except OSError as e:
                     raise AddressError(f"cannot listen on {host}:{probes.port}: {e.strerror or e}") from e
             while not self._stop.is_set():
-                registry = Registry(configuration.scheduler)
                 for ambiguity in registry.ambiguities():
                     log.warning("several backends match", ambiguity=ambiguity)
+                for failure in registry.failures:
+                    log.error(
+                        "a backend cannot be used, the others work",
+                        profile=failure.profile,
+                        package=failure.package,
+                        error=failure.error,
+                    )
+                metrics.report_failures(registry.failures)
                 process = await self._assemble(configuration, registry, client, transport, metrics)
                 metrics.count_gangs(process.informers.gangs.cache)
-                configuration = await self._until_changed(configuration, process)
+                configuration, registry = await self._until_changed(configuration, registry, process)
         finally:
             await health.stop()
             await client.close()
 
     async def _until_changed(
-        self, configuration: OperatorConfiguration, process: ControllerProcess
-    ) -> OperatorConfiguration:
-        """Runs the process until it is to stop or the configuration changes. Returns the configuration to use next."""
+        self, configuration: OperatorConfiguration, registry: Registry, process: ControllerProcess
+    ) -> tuple[OperatorConfiguration, Registry]:
+        """Runs the process until it is to stop or the configuration changes. Returns what to use next."""
         self._process = process
         stop = asyncio.Event()
         running = asyncio.create_task(process.run(stop))
@@ -126,7 +134,7 @@ class Runner:
             if not changed.done():
                 changed.cancel()
         await running
-        return configuration if changed.cancelled() or not changed.done() else changed.result()
+        return (configuration, registry) if changed.cancelled() or not changed.done() else changed.result()
 
     async def _assemble(
         self,
@@ -152,14 +160,13 @@ class Runner:
             )
         backend = registry.get(self._only)
         if backend is None:
-            known = ", ".join(b.name for b in registry.backends)
-            raise ConfigurationError(f"there is no enabled backend {self._only!r}; enabled are: {known}")
+            raise ConfigurationError(registry.why_not_enabled(self._only))
         return BackendProcess(
             client, configuration, registry, backend, instance=self._instance, elector=elector
         )
 
-    async def _changed(self, current: OperatorConfiguration) -> OperatorConfiguration:
-        """Waits for a valid configuration that differs from the current one, and returns it."""
+    async def _changed(self, current: OperatorConfiguration) -> tuple[OperatorConfiguration, Registry]:
+        """Waits for a valid configuration that differs from the current one. Returns it with its backends."""
         reload_requested = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_requested.set)
         text = self._text()
@@ -173,18 +180,17 @@ class Runner:
             text = now
             reload_requested.clear()
             found = self._try_to_read()
-            if found is not None and found != current:
+            if found is not None and found[0] != current:
                 log.info("the configuration changed, restarting the controllers with it")
                 return found
 
-    def _try_to_read(self) -> OperatorConfiguration | None:
+    def _try_to_read(self) -> tuple[OperatorConfiguration, Registry] | None:
         try:
             found = self._read()
-            Registry(found.scheduler)
+            return found, Registry(found.scheduler)
         except (InvalidConfigurationError, ConfigurationError) as e:
             log.error("the changed configuration is invalid and is ignored", error=str(e))
             return None
-        return found
 
     def _text(self) -> str:
         try:

@@ -9,7 +9,8 @@ without that feature; override what your scheduler needs.
 
 Rules for all methods:
 
-- Pure: no I/O, no clock, no randomness, no state between calls. The same arguments give the same result.
+- Pure: no I/O, no clock, no randomness, no state between calls. The same arguments give the same result. Only `init`
+  is different.
 - They run synchronously on the operator's event loop, often once per gang or pod, so they must be fast.
 - Arguments are shared with caches: do not change them. The exception is the `PodDraft`, which is there to be changed.
 - Return fresh values: the framework may change or keep what it gets.
@@ -58,10 +59,19 @@ class Backend(ABC):
     def matches(self, scheduler_name: str) -> bool:
         """Whether this backend serves pods with this schedulerName.
 
-        Called when the operator starts, to find the backend of each profile, and to select the backend of a set.
-        Default: only `self.scheduler_name`.
+        Called to select the backend of a set, and before `init` for a profile whose name is no backend's
+        `scheduler_name`. Default: only `self.scheduler_name`.
         """
         return scheduler_name == self.scheduler_name
+
+    def init(self) -> None:  # noqa: B027
+        """Prepares the backend. Raise Refusal, with what is wrong and what to do, if it cannot work here.
+
+        Called once, when the operator or the backend's own process starts and whenever its configuration has changed,
+        before any other method but `matches`. It may read files; it must not wait for the network, since everything
+        waits for it. A backend that refuses, or fails, is not used: its sets and gangs say why, the log and a metric
+        name the package, and other backends work. Default: nothing.
+        """
 
     # --- what the cluster serves ---
 

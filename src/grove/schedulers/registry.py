@@ -1,19 +1,15 @@
-"""The installed and enabled backends, and the selection of one for a set.
+"""The enabled backends, and the selection of one for a set.
 
-Backends register themselves as entry points of the group `grove.schedulers`: `name = "package.module:factory"`. A
-factory takes the settings of its profile, a dict, and returns a backend; it raises msgspec.ValidationError for settings
-that it does not accept. A profile in the operator's configuration enables the backend that matches its name. Without
-profiles every installed backend is enabled.
+A profile in the operator's configuration enables the installed backend that serves its name. Without profiles the
+backends of this distribution are enabled. A backend that cannot be used is in `failures`, and the others work.
 
 Three sources name the backend of a set, in this order: the annotation `grove.io/scheduler-backend`, the schedulerName
 of its pods, the default profile. If no enabled backend matches, the set is rejected with the list of enabled ones. If
 several match, the one whose profile comes first is used, and the set reports the ambiguity.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
-from typing import Any
 
 import msgspec
 
@@ -24,18 +20,21 @@ from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects.podgangs import GangScheduling
 from grove.schedulers.backend import Backend
+from grove.schedulers.installed import (
+    BackendFailure,
+    BackendUnavailableError,
+    ConfigurationError,
+    Factory,
+    given,
+    installed,
+    start_backend,
+)
 
-ENTRY_POINT_GROUP = "grove.schedulers"
-
-Factory = Callable[[dict[str, Any]], Backend]
+__all__ = ["ConfigurationError", "Factory", "Registry", "Selection", "SelectionError"]
 
 
 class SelectionError(Exception):
     """No enabled backend matches a set."""
-
-
-class ConfigurationError(Exception):
-    """No installed backend matches a profile, or the backend does not accept its settings."""
 
 
 @dataclass(frozen=True)
@@ -66,26 +65,30 @@ class Selection:
         )
 
 
-def installed() -> dict[str, Factory]:
-    """The factories of all installed backends, by the name of the entry point."""
-    return {e.name: e.load() for e in entry_points(group=ENTRY_POINT_GROUP)}
-
-
 class Registry:
     """The enabled backends, in the order of the profiles."""
 
     def __init__(self, schedulers: Schedulers, factories: Mapping[str, Factory] | None = None) -> None:
-        """Raises ConfigurationError. `factories` are all installed backends unless given."""
+        """Raises ConfigurationError. `factories` take the place of all installed backends.
+
+        Every backend is initialized here, before anybody can call it.
+        """
         self._default = schedulers.default_profile_name
         self._by_name: dict[str, Backend] = {}
         self._separate: set[str] = set()
-        available = factories if factories is not None else installed()
+        self.failures: list[BackendFailure] = []
+        available = installed() if factories is None else given(factories)
         settings = {p.name: msgspec.json.decode(p.config) if p.config else {} for p in schedulers.profiles}
-        profiles = (
-            schedulers.enabled if schedulers.profiles else [f({}).scheduler_name for f in available.values()]
-        )
+        if factories is None or schedulers.profiles:
+            profiles = list(schedulers.enabled)
+        else:
+            profiles = [f({}).scheduler_name for f in factories.values()]
         for profile in profiles:
-            backend = _create(profile, settings.get(profile, {}), available)
+            try:
+                backend = start_backend(profile, settings.get(profile, {}), available)
+            except BackendUnavailableError as e:
+                self.failures.append(e.failure)
+                continue
             if backend.name in self._by_name:
                 raise ConfigurationError(
                     f"two profiles enable the backend {backend.name!r}: remove one of them"
@@ -107,6 +110,22 @@ class Registry:
         """The backend for a value of the label `grove.io/scheduler-backend`; None if it is not enabled."""
         return self._by_name.get(name)
 
+    def why_not_enabled(self, name: str) -> str:
+        """Why there is no backend of this name, and what to do. Only for a name for which `get` returns None."""
+        failure = next((f for f in self.failures if name in (f.backend, f.profile)), None)
+        if failure is not None:
+            return (
+                f"{failure}; repair or upgrade the package, or disable the profile, and restart the operator"
+            )
+        return (
+            f"the backend {name!r} is not enabled in the operator's configuration (scheduler.profiles); enabled are: "
+            f"{', '.join(self._by_name)}"
+        )
+
+    def has_failed(self, name: str) -> bool:
+        """Whether the backend of this name is enabled by a profile and cannot be used."""
+        return any(name in (f.backend, f.profile) for f in self.failures)
+
     def select(self, layout: SetLayout) -> Selection:
         """The backend of a set. Raises SelectionError."""
         annotation = layout.pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND, "")
@@ -114,13 +133,14 @@ class Registry:
             backend = self._by_name.get(annotation)
             if backend is None:
                 raise SelectionError(
-                    f"the annotation {labels.SCHEDULER_BACKEND} asks for the backend {annotation!r}, which is not "
-                    f"enabled; enabled are: {', '.join(self._by_name)}"
+                    f"the annotation {labels.SCHEDULER_BACKEND}: {self.why_not_enabled(annotation)}"
                 )
             return Selection(backend, layout.scheduler_name or backend.scheduler_name)
         wanted = layout.scheduler_name or self._default
         matching = [b for b in self._by_name.values() if b.matches(wanted)]
         if not matching:
+            if self.has_failed(wanted):
+                raise SelectionError(self.why_not_enabled(wanted))
             raise SelectionError(
                 f"no enabled backend serves schedulerName {wanted!r}; enabled are: "
                 + ", ".join(f"{b.name} ({b.scheduler_name})" for b in self._by_name.values())
@@ -128,8 +148,10 @@ class Registry:
         return Selection(matching[0], wanted, self.ambiguity(wanted))
 
     def serves(self, scheduler_name: str) -> bool:
-        """Whether any enabled backend matches."""
-        return any(b.matches(scheduler_name) for b in self._by_name.values())
+        """Whether any enabled backend matches, or would if it had not failed: `select` then says why it did."""
+        return any(b.matches(scheduler_name) for b in self._by_name.values()) or self.has_failed(
+            scheduler_name
+        )
 
     def ambiguity(self, scheduler_name: str) -> str:
         """Why a schedulerName is ambiguous, and what to do; empty if at most one backend matches."""
@@ -146,15 +168,3 @@ class Registry:
         """The ambiguity of every schedulerName that a backend or the configuration names."""
         names = dict.fromkeys([*(b.scheduler_name for b in self._by_name.values()), self._default])
         return [text for name in names if (text := self.ambiguity(name))]
-
-
-def _create(profile: str, settings: dict[str, Any], factories: Mapping[str, Factory]) -> Backend:
-    for factory in factories.values():
-        if factory({}).matches(profile):
-            try:
-                return factory(settings)
-            except msgspec.ValidationError as e:
-                raise ConfigurationError(f"the settings of the profile {profile!r}: {e}") from e
-    raise ConfigurationError(
-        f"no installed backend serves the profile {profile!r}; installed are: {', '.join(factories)}"
-    )

@@ -8,12 +8,12 @@ import yaml
 from typer.testing import CliRunner
 
 from grove.cli.main import app
-from grove.schedulers.registry import installed
+from grove.schedulers.installed import built_in
 from tests.unit.api.sets import clique, pcs_json
 
 Json = dict[str, Any]
 
-BACKENDS = {name: factory({}) for name, factory in installed().items()}
+BACKENDS = {name: factory({}) for name, factory in built_in().items()}
 OBJECTS = {
     "default": {"Workload", "CompositePodGroup", "PodGroup"},
     "kai": {"PodGroup"},

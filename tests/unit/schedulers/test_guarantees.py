@@ -7,7 +7,7 @@ import pytest
 from grove.generate.scheduler_table import PAGE, RecordedRun, page, results, table, variants
 from grove.schedulers.backend import Backend
 from grove.schedulers.guarantees import Guarantee, SchedulerVariant
-from grove.schedulers.registry import installed
+from grove.schedulers.installed import built_in
 
 ROOT = Path(__file__).parents[3]
 VARIANTS = {variant.key: variant for _, variant in variants()}
@@ -17,9 +17,9 @@ def test_the_page_is_up_to_date() -> None:
     assert (ROOT / PAGE).read_text() == page(ROOT), "run `make docs`, and look at what changed"
 
 
-@pytest.mark.parametrize("name", installed())
+@pytest.mark.parametrize("name", built_in())
 def test_every_backend_declares_what_it_guarantees(name: str) -> None:
-    backend: Backend = installed()[name]({})
+    backend: Backend = built_in()[name]({})
     assert backend.variants
     for variant in backend.variants:
         assert not variant.given.keys() & variant.otherwise.keys(), "it is either given or not"
@@ -35,7 +35,7 @@ def test_every_guarantee_was_shown_by_a_real_run(key: str) -> None:
 
 
 def test_a_guarantee_is_bold_when_it_was_shown() -> None:
-    backend = installed()["kai"]({})
+    backend = built_in()["kai"]({})
     variant = SchedulerVariant(
         "kai",
         "KAI",

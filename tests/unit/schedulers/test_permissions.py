@@ -6,13 +6,13 @@ import pytest
 import yaml
 
 from grove.schedulers.backend import Backend
-from grove.schedulers.registry import installed
+from grove.schedulers.installed import built_in
 from grove.schedulers.types import ObjectKind
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 READ = {"get", "list", "watch"}
 WRITE = {"create", "delete", "patch", "update"}
-BACKENDS = {name: factory({}) for name, factory in installed().items()}
+BACKENDS = {name: factory({}) for name, factory in built_in().items()}
 
 
 def permissions(file: str = "operator.yaml") -> set[tuple[str, str, str]]:

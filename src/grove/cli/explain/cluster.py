@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from grove.runtime.client.errors import Forbidden, NotFound
 from grove.runtime.client.objects import APIResource, ObjectKey, ResourceType
 from grove.runtime.client.resource_client import ResourceClient
 from grove.runtime.controller.events import EVENTS
-from grove.schedulers.registry import installed
+from grove.schedulers.installed import installed
 
 PODS = APIResource("", "v1", "pods", "Pod")
 WARNINGS = "type=Warning"
@@ -184,8 +185,16 @@ def _observed(subject: Subject, found: Mapping[str, list[Any]]) -> Observed:
 
 
 def _gates() -> dict[str, str]:
-    """The scheduling gate of each backend installed here. The operator may have other backends installed."""
-    return {b.name: b.gate for b in (make({}) for make in installed().values())}
+    """The scheduling gate of each backend installed here. The operator may have other backends installed.
+
+    A package that cannot be imported here does not keep anybody from asking about other backends.
+    """
+    found = {}
+    for offer in installed():
+        with suppress(Exception):
+            backend = offer.load()
+            found[backend.name] = backend.gate  # type: ignore[attr-defined]
+    return found
 
 
 def _exists(seen: Observed) -> bool:

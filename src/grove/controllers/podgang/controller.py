@@ -127,6 +127,8 @@ class GangController:
             result = await self._sync.sync(gang, [*all_pods, *stand_ins])
         else:
             await self._sync.leave(gang, all_pods)
+            if self._cliques is not None:
+                result = self._sync.not_enabled(gang)
         requeue_after = await self._write_status(gang, pods, completion, result)
         if result is not None and result.error is not None:
             raise result.error

@@ -1,7 +1,9 @@
 """Keeps track of what the cluster serves of each backend's kinds.
 
 A request that fails is repeated with backoff, and until it succeeds the backend waits. Clusters are upgraded under a
-running operator, so the answers are refreshed every few minutes; nothing waits for that.
+running operator, so the answers are refreshed every few minutes; nothing waits for that. When a definition of such a
+kind changes, or a write finds a kind gone, the answers are refreshed at once, and again a little later: an API server
+changes its list of kinds only some time after the definition.
 """
 
 import asyncio
@@ -25,6 +27,7 @@ log = structlog.get_logger(__name__)
 REFRESH_SECONDS = 300.0
 FIRST_RETRY_SECONDS = 0.5
 MAX_RETRY_SECONDS = 30.0
+SETTLE_SECONDS = 2.0
 
 
 class Discovery:
@@ -36,6 +39,7 @@ class Discovery:
         self._results: dict[str, DiscoveryResult] = {}
         self._errors: dict[str, str] = {}
         self._asked = asyncio.Event()
+        self._must_fire = False
 
     def result(self, backend: Backend) -> DiscoveryResult | None:
         """The last result; None before the first."""
@@ -51,22 +55,28 @@ class Discovery:
 
     def ask_now(self) -> None:
         """A new kind is served: asks at once, and then fires `changed` whatever the result."""
+        self._must_fire = True
+        self._asked.set()
+
+    def check_now(self) -> None:
+        """A kind may have appeared or gone: asks at once, and fires `changed` only if a result is new."""
         self._asked.set()
 
     async def run(self, changed: Signal[None]) -> NoReturn:
         """Asks now and again later, until cancelled. Fires `changed` when a result or an error is new."""
         retries = Backoff(FIRST_RETRY_SECONDS, MAX_RETRY_SECONDS)
         while True:
-            asked = self._asked.is_set()
+            asked, must_fire = self._asked.is_set(), self._must_fire
             self._asked.clear()
+            self._must_fire = False
             new = [await self._refresh(backend) for backend in self._backends]
-            if asked or any(new):
+            if must_fire or any(new):
                 changed.fire(None)
             if self._errors:
                 wait = retries.next()
             else:
                 retries.reset()
-                wait = REFRESH_SECONDS
+                wait = SETTLE_SECONDS if asked else REFRESH_SECONDS
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._asked.wait()

@@ -18,9 +18,10 @@ from grove.controllers.scheduler_objects.probing import DiscoveryResult
 from grove.controllers.shared.companions import Companion, decode_companion
 from grove.controllers.shared.failures import describe
 from grove.controllers.shared.indexes import controller_uid
+from grove.runtime.cache.cache import Change
 from grove.runtime.cache.informer import Informer
 from grove.runtime.client.errors import Forbidden
-from grove.runtime.client.objects import ObjectKey
+from grove.runtime.client.objects import ObjectKey, PartialObject
 from grove.runtime.controller.manager import Manager
 from grove.runtime.controller.triggers import Signal, SignalTrigger, Trigger, owner
 from grove.schedulers.backend import Backend
@@ -45,6 +46,7 @@ class LocalBackends:
         self._backends = {b.name: b for b in backends}
         self._served: dict[str, tuple[DiscoveryResult, Served]] = {}
         self._discovery = Discovery(manager.client, self._backends.values())
+        self._definitions = manager.definitions
         self._lookups = Lookups(manager, self._backends.values())
         self.cluster_changed: Signal[None] = Signal()
         self.objects: dict[ObjectKind, Informer[Companion]] = {
@@ -60,6 +62,17 @@ class LocalBackends:
     def enabled(self, gang: PodGang) -> Backend | None:
         """The gang's backend, wherever it runs; None if it is not enabled."""
         return self._registry.get(_backend_name(gang))
+
+    def not_enabled(self, gang: PodGang) -> Obstacle:
+        """Why the gang has no backend. Only for a gang for which `enabled` returns None."""
+        name = _backend_name(gang)
+        failed = self._registry.has_failed(name)
+        reason = Reason.BACKEND_FAILED if failed else Reason.BACKEND_NOT_ENABLED
+        return Obstacle(reason, self._registry.why_not_enabled(name))
+
+    def kind_is_gone(self) -> None:
+        """A write found that a kind is no longer served."""
+        self._discovery.check_now()
 
     def makers(self, kind: ObjectKind) -> list[Backend]:
         """The backends in this process that create objects of this kind."""
@@ -78,6 +91,13 @@ class LocalBackends:
 
     async def follow_cluster(self) -> NoReturn:
         """Keeps what is known about the cluster up to date, until cancelled. Nothing is known before it runs."""
+        names = {f"{k.plural}.{k.group}" for k in self.objects}
+
+        def note(change: Change[PartialObject]) -> None:
+            if change.object.metadata.name in names:
+                self._discovery.check_now()
+
+        self._definitions.cache.subscribe(note)
         async with asyncio.TaskGroup() as group:
             for informer in self._lookups.informers:
                 group.create_task(self._fire_when_synced(informer))
@@ -113,9 +133,9 @@ class LocalBackends:
             return None
         return self._unread([k for k in result.fields if not self.objects[k].synced.is_set()])
 
-    def not_served(self, backend: Backend, missing: Sequence[ObjectKind]) -> Obstacle:
-        """Why objects of these kinds cannot be created."""
-        result = self._discovery.result(backend)
+    def not_served(self, backend: Backend, missing: Sequence[ObjectKind], *, gone: bool = False) -> Obstacle:
+        """Why objects of these kinds cannot be created. `gone` if a write found out, before the discovery did."""
+        result = self._discovery.result(backend) if not gone else None
         unread = self._unread([k for k in missing if result is not None and k in result.fields])
         if unread is not None:
             return unread

@@ -18,7 +18,7 @@ from grove.controllers.scheduler_objects.local_backends import LocalBackends, Ob
 from grove.controllers.shared.apply import Applier, ForeignObjectError, ImmutableFieldsError
 from grove.controllers.shared.failures import describe
 from grove.plan.status.conditions import find, gang_conditions
-from grove.runtime.client.errors import RequestError
+from grove.runtime.client.errors import NotFound, RequestError
 from grove.runtime.client.objects import ObjectKey, key_of, uid_of
 from grove.schedulers.backend import Backend
 from grove.schedulers.recorded_dialect import dialect_of, with_dialect
@@ -59,6 +59,13 @@ class GangSync:
             return None  # This process has just started. What the previous one reported stays.
         return result
 
+    def not_enabled(self, gang: PodGang) -> SyncResult | None:
+        """For a gang whose backend is enabled nowhere, or failed to start. None if it runs in another process."""
+        if self._backends.enabled(gang) is not None:
+            return None
+        obstacle = self._backends.not_enabled(gang)
+        return SyncResult(False, obstacle.reason, obstacle.message, dialect_of(gang))
+
     async def leave(self, gang: PodGang, pods: Sequence[Pod]) -> None:
         """Deletes what this process created for a gang whose backend now runs in another process."""
         backend = self._backends.enabled(gang)
@@ -80,6 +87,10 @@ class GangSync:
             return await self._apply(gang, backend, served, pods, dialect)
         except Refusal as e:
             return SyncResult(False, e.reason, str(e), dialect)
+        except NotFound as e:  # somebody has just uninstalled the scheduler: its kind is gone
+            self._backends.kind_is_gone()
+            obstacle = self._backends.not_served(backend, backend.kinds, gone=True)
+            return SyncResult(False, obstacle.reason, obstacle.message, dialect, e)
         except (RequestError, ForeignObjectError) as e:
             return SyncResult(False, Reason.BACKEND_FAILED, describe(e), dialect, e)
         except Exception as e:

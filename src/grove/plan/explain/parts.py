@@ -23,6 +23,7 @@ MAX_HOLDERS = 5
 # What the reasons of BackendSynced mean while it is not True; any other reason means that the backend failed.
 _BACKEND = {
     Reason.SCHEDULER_NOT_INSTALLED: RunReason.SCHEDULER_NOT_INSTALLED,
+    Reason.BACKEND_NOT_ENABLED: RunReason.BACKEND_NOT_ENABLED,
     Reason.REFUSED_BY_BACKEND: RunReason.REFUSED_BY_BACKEND,
     Reason.QUEUE_MISSING: RunReason.QUEUE_MISSING,
     Reason.SCHEDULER_NOT_KNOWN_YET: RunReason.WAITING_FOR_BACKEND,

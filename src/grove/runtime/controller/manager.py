@@ -43,6 +43,10 @@ class Manager:
         self._informers: dict[tuple[str, ...], tuple[Informer[Any], Decode[Any]]] = {}
         self._required: list[Informer[Any]] = []
         self._controllers: list[Controller[Any]] = []
+        self.definitions: Informer[PartialObject] = Informer(
+            client, DEFINITIONS, msgspec.json.Decoder(PartialObject).decode, batch_window=batch_window
+        )
+        """The CustomResourceDefinitions of the cluster. Followed only if the process has optional informers."""
 
     def informer(
         self,
@@ -122,17 +126,9 @@ class Manager:
         waiting = [i for i, _ in self._informers.values() if i not in self._required]
         if not waiting:
             return []
-        definitions = Informer(
-            self.client,
-            DEFINITIONS,
-            msgspec.json.Decoder(PartialObject).decode,
-            batch_window=self._batch_window,
-        )
-        return [definitions.run(), *(self._run_when_served(i, definitions) for i in waiting)]
+        return [self.definitions.run(), *(self._run_when_served(i) for i in waiting)]
 
-    async def _run_when_served(
-        self, informer: Informer[Any], definitions: Informer[PartialObject]
-    ) -> NoReturn:
+    async def _run_when_served(self, informer: Informer[Any]) -> NoReturn:
         defined = asyncio.Event()
         name = f"{informer.resource.plural}.{informer.resource.group}"
 
@@ -140,7 +136,7 @@ class Manager:
             if change.object.metadata.name == name:
                 defined.set()
 
-        definitions.cache.subscribe(note)
+        self.definitions.cache.subscribe(note)
         backoff = Backoff(0.5, DISCOVERY_INTERVAL_SECONDS)
         while not await self._is_served(informer):
             defined.clear()
