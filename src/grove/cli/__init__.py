@@ -1,5 +1,6 @@
 """The `grove` command: one module per subcommand, one folder per larger one.
 
+entry              the entry point; starts the program of the init container or the command
 main               the command itself and its exit codes
 validate           `grove validate`
 render/            `grove render`
