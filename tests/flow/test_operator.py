@@ -1,6 +1,7 @@
 """From one PodCliqueSet to running pods, and back to nothing, on the embedded cluster."""
 
 import asyncio
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -403,6 +404,30 @@ async def test_an_invalid_set_says_why_and_creates_nothing_until_it_is_corrected
         assert await phases(grove) == {"Running": 18}
         conditions = (await grove.list("podcliquesets"))["train"]["status"].get("conditions", [])
         assert [(c["type"], c["status"], c["reason"]) for c in conditions] == [("Running", "True", "Running")]
+
+
+async def test_a_set_with_too_many_replicas_costs_no_memory_and_can_be_deleted() -> None:
+    async with running() as grove:
+        huge = example("simple")
+        huge["spec"]["replicas"] = 2_000_000
+        tracemalloc.start()
+        try:
+            await grove.apply(huge)
+            await grove.settle()
+            [said] = [
+                c
+                for c in (await grove.list("podcliquesets"))["train"]["status"]["conditions"]
+                if c["type"] == "Invalid"
+            ]
+            assert "maxPodsPerSet" in said["message"]
+            assert await grove.list("podcliques") == {}
+            await grove.call("DELETE", f"{GROVE}/podcliquesets/train")
+            await grove.settle()
+            assert await grove.list("podcliquesets") == {}
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 64 * 2**20, "a list with an entry per replica needs several times as much"
 
 
 @pytest.mark.parametrize("wrong", [{"priorityClassName": 5}, {"schedulingGates": ["gate"]}])

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from grove_sandbox.apiserver.errors import StatusError
 from grove_sandbox.apiserver.server import SingleResponseStream
@@ -114,6 +116,56 @@ async def test_two_backends_work_side_by_side() -> None:
             await grove.apply(a_set(scheduler))
         await grove.settle()
         assert await running_sets(grove) == {GOOD, BAD}
+
+
+async def test_the_annotation_decides_which_scheduler_sees_the_pods() -> None:
+    overridden = a_set(GOOD)
+    overridden["metadata"]["annotations"] = {labels.SCHEDULER_BACKEND: "volcano"}
+    async with cluster() as grove:
+        await grove.apply(overridden)
+        await grove.settle()
+        pods = list((await grove.list("pods")).values())
+        assert {(p["spec"]["schedulerName"], p["status"]["phase"]) for p in pods} == {(BAD, "Running")}
+        [gang] = (await grove.list("podgangs")).values()
+        assert gang["metadata"]["labels"][labels.SCHEDULER_BACKEND] == "volcano"
+        assert gang["metadata"]["labels"][labels.SCHEDULER_NAME] == BAD
+
+
+class Rescheduled:
+    """A connection on which pods get another schedulerName, as by a mutating webhook."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def send(self, request: Request) -> Response:
+        if request.method == "POST" and request.path.endswith("/pods"):
+            pod = msgspec.json.decode(request.body or b"")
+            pod["spec"]["schedulerName"] = GOOD
+            request = replace(request, body=msgspec.json.encode(pod))
+        return await self._inner.send(request)
+
+    async def stream(self, request: Request) -> Stream:
+        return await self._inner.stream(request)
+
+    async def close(self) -> None:
+        """The server outlives the operator."""
+
+
+async def test_no_gate_opens_for_a_pod_that_another_scheduler_would_see() -> None:
+    profiles = [SchedulerProfile(name=name) for name in (GOOD, BAD)]
+    async with running(
+        configuration=OperatorConfiguration(scheduler=Schedulers(profiles=profiles)),
+        factories={"default": Kubernetes, "koordinator": Koordinator, "volcano": Volcano},
+        schedulers=["koordinator", "volcano"],
+        through=Rescheduled,
+    ) as grove:
+        await grove.apply(a_set(BAD))
+        await grove.settle()
+        pods = await grove.list("pods")
+        assert len(pods) == 2
+        assert all(p["spec"].get("schedulingGates") for p in pods.values())
+        said = [e["message"] for e in (await grove.list("events")).values() if GOOD in e.get("message", "")]
+        assert any("the backend of its gang is volcano" in message for message in said)
 
 
 class Imitator(Koordinator):

@@ -252,6 +252,18 @@ class GangScenarios:
             "spec": {"levels": [{"domain": "rack", "key": RACK}]},
         }
 
+    async def test_the_annotation_decides_which_scheduler_sees_the_pods(self, space: Space) -> None:
+        """The pods' own schedulerName names a scheduler that knows nothing of the gang."""
+        worker = clique("worker", SMALL + 1)
+        worker["spec"]["podSpec"]["schedulerName"] = "somebody-else"
+        pcs = self.set_of(worker)
+        pcs["metadata"].setdefault("annotations", {})[labels.SCHEDULER_BACKEND] = type(self).factory({}).name
+        await space.create(pcs)
+        await space.until_released("demo", SMALL + 1)
+        await space.until_explained("demo-0")
+        await space.stays_bound()
+        assert {p["spec"]["schedulerName"] for p in await space.list("pods")} == {self.scheduler_name}
+
     def set_of(
         self, *cliques: Json, name: str = "demo", queue: str = "", replicas: int = 1, **template: Any
     ) -> Json:

@@ -8,6 +8,9 @@ profiles every installed backend is enabled.
 Three sources name the backend of a set, in this order: the annotation `grove.io/scheduler-backend`, the schedulerName
 of its pods, the default profile. If no enabled backend matches, the set is rejected with the list of enabled ones. If
 several match, the one whose profile comes first is used, and the set reports the ambiguity.
+
+Pods keep their schedulerName if the backend serves it. If the annotation names another backend, they get the
+schedulerName of that backend.
 """
 
 from collections.abc import Callable, Mapping
@@ -117,7 +120,9 @@ class Registry:
                     f"the annotation {labels.SCHEDULER_BACKEND} asks for the backend {annotation!r}, which is not "
                     f"enabled; enabled are: {', '.join(self._by_name)}"
                 )
-            return Selection(backend, layout.scheduler_name or backend.scheduler_name)
+            # The scheduler that sees the pods must be the one that gets the gang's objects.
+            named = layout.scheduler_name
+            return Selection(backend, named if named and backend.matches(named) else backend.scheduler_name)
         wanted = layout.scheduler_name or self._default
         matching = [b for b in self._by_name.values() if b.matches(wanted)]
         if not matching:

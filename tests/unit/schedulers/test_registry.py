@@ -62,6 +62,29 @@ def test_the_annotation_decides_then_the_scheduler_name_then_the_default(
     assert found.select(layout(scheduler, annotation)).backend.name == chosen
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "annotation", "of_pods"),
+    [
+        ("", "kai", "kai-scheduler"),
+        ("default-scheduler", "kai", "kai-scheduler"),
+        ("greedy-two", "greedy", "greedy-two"),
+        ("kai-scheduler", "default", "default-scheduler"),
+        ("", "default", "default-scheduler"),
+        ("grove-scheduler", "", "grove-scheduler"),
+        ("nobody-serves-this", "kai", "kai-scheduler"),
+    ],
+)
+def test_pods_name_the_scheduler_of_the_backend_that_the_annotation_asks_for(
+    scheduler: str, annotation: str, of_pods: str
+) -> None:
+    found = registry("default-scheduler", "kai-scheduler", "greedy-scheduler")
+    asked = layout(scheduler, annotation)
+    selection = found.select(asked)
+    assert selection.scheduler_name == of_pods
+    assert selection.backend.matches(of_pods)
+    assert not [p for p in validate(asked.pcs, None, ValidationContext(serves=found.serves)) if not p.warning]
+
+
 def test_a_scheduler_name_that_only_a_third_party_backend_matches_is_valid() -> None:
     found = registry("greedy-scheduler")
     known = ValidationContext(serves=found.serves)

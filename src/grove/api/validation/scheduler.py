@@ -1,7 +1,8 @@
-"""Rules for the scheduler of a set: all cliques name the same one, and it is enabled."""
+"""Rules for the scheduler of a set: all cliques name the same one, and it is enabled or overridden by annotation."""
 
 from collections.abc import Callable, Iterator
 
+from grove.api import labels
 from grove.api.config import Schedulers
 from grove.api.podcliqueset import PodCliqueSet
 from grove.api.validation.cliques import PATH
@@ -28,6 +29,8 @@ def check_scheduler(
             f"{schedulers.default_profile_name})",
         )
         return
+    if pcs.metadata.annotations.get(labels.SCHEDULER_BACKEND):
+        return  # the annotation decides the pods' schedulerName too; the registry rejects a backend that is not enabled
     if not (serves(wanted[0]) if serves is not None else schedulers.profile_for(wanted[0])):
         yield unsupported(
             path,

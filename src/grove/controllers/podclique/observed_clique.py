@@ -65,5 +65,21 @@ class ObservedClique:
         """Why the scheduler would not see pods as part of the gang, by uid; without the pods that it would see."""
         if self.gang is None or self.group is None or self.backend is None:
             return {}
-        found = {uid_of(p): self.backend.broken_link(self.gang, self.group, p) for p in pods}
+        found = {uid_of(p): _other_scheduler(self.backend, p) for p in pods}
+        found |= {
+            uid_of(p): self.backend.broken_link(self.gang, self.group, p)
+            for p in pods
+            if not found[uid_of(p)]
+        }
         return {uid: why for uid, why in found.items() if why}
+
+
+def _other_scheduler(backend: Backend, pod: Pod) -> str:
+    """Says so if another scheduler than the one that has the gang's objects would see the pod; else empty."""
+    name = pod.spec.scheduler_name or ""
+    if backend.matches(name):
+        return ""
+    return (
+        f"its schedulerName is {name or 'empty'}, but the backend of its gang is {backend.name}, which serves "
+        f"{backend.scheduler_name}; delete the pod, and check which webhook changes it if that does not help"
+    )

@@ -193,7 +193,10 @@ class ReplicaController:
         return None
 
     def _replicas_of(self, pcs: PodCliqueSet) -> list[ReplicaKey]:
-        """The replicas that the set asks for, and those that have objects."""
+        """The replicas that the set is to have, those that have objects, and those whose last reconcile failed.
+
+        An invalid set is to have what it had when it was last valid: its own number may be any number.
+        """
         key = key_of(pcs)
         informers: list[Informer[Any]] = [
             self._informers.cliques,
@@ -201,7 +204,11 @@ class ReplicaController:
             *self._informers.companions.values(),
         ]
         existing = {replica_index(o) for informer in informers for o in informer.cache.by_index("set", key)}
-        indices = set(range(pcs.spec.replicas)) | {i for i in existing if i is not None}
+        layout = self._judgements.layout(key)
+        indices = set(range(layout.replicas)) if layout is not None else set()
+        indices |= {i for i in existing if i is not None} | {
+            k.replica for k in self._failures if k.set == key
+        }
         return [ReplicaKey(*key, i) for i in sorted(indices)]
 
     def _all_replicas(self, _: object) -> list[ReplicaKey]:
