@@ -41,7 +41,7 @@ def main() -> None:
     drafts = GroupDrafts(PodDraft(scheduler_name="default-scheduler", gate="example.com/gang"))
 
     def builder() -> PodBuilder:
-        return PodBuilder(layout, clique, gang, drafts, init_image="grove-initc:1")
+        return PodBuilder(layout, clique, gang, drafts, init_image="grove-initc:1", gates=frozenset())
 
     pods_of_clique, name = builder(), "llama-0-worker-bcdfg"
     body = pods_of_clique.body(0, name)

@@ -116,6 +116,23 @@ async def test_two_backends_work_side_by_side() -> None:
         assert await running_sets(grove) == {GOOD, BAD}
 
 
+@pytest.mark.parametrize("gate", [labels.Gate.KOORDINATOR, labels.Gate.VOLCANO])
+async def test_the_gate_of_a_backend_in_the_users_pod_spec_recreates_no_pods(gate: str) -> None:
+    gated_by_user = a_set(GOOD)
+    gated_by_user["spec"]["template"]["cliques"][0]["spec"]["podSpec"]["schedulingGates"] = [{"name": gate}]
+    async with cluster() as grove:
+
+        async def up_or_recreated() -> bool:
+            return grove.writes.count("ADDED pods") > 2 or await running_sets(grove) == {GOOD}
+
+        await grove.apply(gated_by_user)
+        await grove.until(up_or_recreated)
+        assert grove.writes.count("ADDED pods") == 2
+        await grove.settle()
+        assert grove.writes.count("ADDED pods") == 2
+        assert await running_sets(grove) == {GOOD}
+
+
 class Imitator(Koordinator):
     """Another backend that serves Volcano's name."""
 

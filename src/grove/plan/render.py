@@ -14,7 +14,7 @@ cliques and gangs, and its pods last. Values that only a cluster knows are fille
     random end of a set's name     xxxxx
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
@@ -128,16 +128,17 @@ def render(
     gangs: Iterable[ScheduledGang],
     *,
     init_image: str,
+    gates: Set[str],
     templates: Templates | None = None,
     claim_labels: ClaimLabels = NO_LABELS,
 ) -> list[Json]:
     """All objects of a set. `gangs` has one entry for each of `parts.gang_members`.
 
-    `templates` are the known ResourceClaimTemplates of the cluster. `claim_labels` are the labels that the backend
-    wants on the resource claims that pods share.
+    `gates` are those of all enabled backends, `templates` the known ResourceClaimTemplates of the cluster.
+    `claim_labels` are the labels that the backend wants on the resource claims that pods share.
     """
     by_name = {g.gang.metadata.name or "": g for g in gangs}
-    return list(_Renderer(parts, by_name, templates or {}, claim_labels, init_image).objects())
+    return list(_Renderer(parts, by_name, templates or {}, claim_labels, init_image, gates).objects())
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,7 @@ class _Renderer:
     templates: Templates
     claim_labels: ClaimLabels
     init_image: str
+    gates: Set[str]
 
     def objects(self) -> Iterator[Json]:
         yield from access(self.parts.layout)
@@ -176,7 +178,14 @@ class _Renderer:
     def _pods(self, clique: PodClique) -> Iterator[Json]:
         scheduled = self.gangs[clique.metadata.labels[labels.POD_GANG]]
         drafts = scheduled.drafts[clique.metadata.name or ""]
-        builder = PodBuilder(self.parts.layout, clique, scheduled.gang, drafts, init_image=self.init_image)
+        builder = PodBuilder(
+            self.parts.layout,
+            clique,
+            scheduled.gang,
+            drafts,
+            init_image=self.init_image,
+            gates=self.gates,
+        )
         for p in range(clique.spec.replicas):
             pod: Json = msgspec.json.decode(builder.body(p, _pod_name(clique, p)))
             yield pod

@@ -99,6 +99,11 @@ class Registry:
         return list(self._by_name.values())
 
     @property
+    def gates(self) -> frozenset[str]:
+        """The scheduling gates of all enabled backends."""
+        return frozenset(b.gate for b in self.backends)
+
+    @property
     def local(self) -> list[Backend]:
         """The backends that run in the operator's process, not in one of their own."""
         return [b for b in self.backends if b.name not in self._separate]

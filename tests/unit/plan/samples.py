@@ -70,7 +70,9 @@ def gang_of(found: SetLayout, clique: PodClique) -> PodGang:
 def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> Json:
     """A pod as it would be posted. `changes` are those of its draft."""
     drafts = GroupDrafts(draft(**changes))
-    builder = PodBuilder(found, clique, gang_of(found, clique), drafts, init_image=INIT_IMAGE)
+    builder = PodBuilder(
+        found, clique, gang_of(found, clique), drafts, init_image=INIT_IMAGE, gates=frozenset()
+    )
     built: Json = msgspec.json.decode(builder.body(index, f"{clique.metadata.name}-abcde"))
     return built
 
@@ -78,7 +80,7 @@ def pod(found: SetLayout, clique: PodClique, index: int = 0, **changes: Any) -> 
 def rendered(found: PodCliqueSet, sizes: Sizes | None = None, **how: Any) -> list[Json]:
     """All objects of a set, with a backend that adds nothing."""
     parts = lay_out(found, sizes)
-    return render(parts, scheduled(parts), init_image=INIT_IMAGE, **how)
+    return render(parts, scheduled(parts), init_image=INIT_IMAGE, gates=frozenset(), **how)
 
 
 def scheduled(parts: SetParts) -> list[ScheduledGang]:

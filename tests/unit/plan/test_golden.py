@@ -85,7 +85,7 @@ def rendered(pcs: PodCliqueSet) -> list[Json]:
         gang = build_gang(parts, members, GangScheduling(scheduler, BACKEND))
         drafts = GroupDrafts(draft(gang, scheduler))
         gangs.append(ScheduledGang(gang, {g.name: drafts for g in gang.spec.pod_groups}))
-    return render(parts, gangs, init_image=INIT_IMAGE)
+    return render(parts, gangs, init_image=INIT_IMAGE, gates=frozenset())
 
 
 def draft(gang: PodGang, scheduler: str) -> PodDraft:

@@ -90,7 +90,7 @@ def test_the_schedulers_objects_follow_their_gang() -> None:
         ScheduledGang(s.gang, s.drafts, [{"kind": "PodGroup", "of": s.gang.metadata.uid}])
         for s in scheduled(parts)
     ]
-    found = render(parts, gangs, init_image=INIT_IMAGE)
+    found = render(parts, gangs, init_image=INIT_IMAGE, gates=frozenset())
     kinds = [o["kind"] for o in found if o["kind"].startswith("PodG")]
     assert kinds == ["PodGang", "PodGroup"] * 2
     assert next(o for o in found if o["kind"] == "PodGroup")["of"] == "<uid of PodGang/train-0>"

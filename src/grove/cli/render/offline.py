@@ -62,6 +62,7 @@ class Offline:
             parts,
             [_scheduled(selection, topology, parts, members) for members in parts.gang_members],
             init_image=f"{startup.IMAGE}:{__version__}",
+            gates=self._registry.gates,
             templates=self._claim_templates,
             claim_labels=backend.claim_labels(layout.pcs),
         )

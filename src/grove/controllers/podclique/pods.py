@@ -50,7 +50,14 @@ class PodWriter:
             drafts = draft_pods(backend, gang, group, label(gang, labels.SCHEDULER_NAME))
         except Refusal as e:
             return [Failure("ERR_BUILD_POD_RESOURCE", RefusedPodsError(str(e)))]
-        builder = PodBuilder(observed.layout, clique, gang, drafts, init_image=self._init_image)
+        builder = PodBuilder(
+            observed.layout,
+            clique,
+            gang,
+            drafts,
+            init_image=self._init_image,
+            gates=self._context.registry.gates,
+        )
         namespace = clique.metadata.namespace or ""
 
         async def create(index: int) -> None:

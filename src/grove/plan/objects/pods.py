@@ -7,9 +7,11 @@ the same thing, the later one in this list wins:
     annotations    PodClique, backend
     environment    user, scaling group, set. Grove's variables come first, so that the user's can refer to them
 
-The user's scheduling gates stay; the backend's gate comes last.
+The user's scheduling gates stay, except the gates of backends: a pod behind another backend's gate would be deleted and
+created again for ever. The gate of the set's own backend comes last.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import msgspec
@@ -32,12 +34,19 @@ _NAMELESS = Raw(b'""')
 class PodBuilder:
     """Builds the pods of one PodClique.
 
-    The constructor computes what the pods have in common, so `body` is cheap. Raises LookupError for a PodClique that
-    the set does not describe.
+    The constructor computes what the pods have in common, so `body` is cheap. `gates` are those of all enabled
+    backends. Raises LookupError for a PodClique that the set does not describe.
     """
 
     def __init__(
-        self, layout: SetLayout, clique: PodClique, gang: PodGang, drafts: GroupDrafts, *, init_image: str
+        self,
+        layout: SetLayout,
+        clique: PodClique,
+        gang: PodGang,
+        drafts: GroupDrafts,
+        *,
+        init_image: str,
+        gates: Set[str],
     ) -> None:
         self._layout = layout
         self._clique = clique
@@ -45,7 +54,7 @@ class PodBuilder:
         self._minimum = minimums.get(clique.metadata.name or "", 0)
 
         def common(draft: PodDraft) -> _Common:
-            return _Common(draft, _spec(layout, clique, gang, draft, init_image))
+            return _Common(draft, _spec(layout, clique, gang, draft, init_image, gates))
 
         self._required = common(drafts.required)
         self._surplus = self._required if drafts.surplus is None else common(drafts.surplus)
@@ -99,11 +108,19 @@ class _Common:
     spec: Raw
 
 
-def _spec(layout: SetLayout, clique: PodClique, gang: PodGang, draft: PodDraft, init_image: str) -> Raw:
+def _spec(
+    layout: SetLayout,
+    clique: PodClique,
+    gang: PodGang,
+    draft: PodDraft,
+    init_image: str,
+    gates_of_backends: Set[str],
+) -> Raw:
     position = position_of(layout, clique)
     editor = PodSpecEditor(clique.spec.pod_spec)
-    gates = [g for g in editor.get("schedulingGates") or [] if g.get("name") != draft.gate]
-    editor.set("schedulingGates", [*gates, {"name": draft.gate}])
+    backends = gates_of_backends | {draft.gate}
+    users = [g for g in editor.get("schedulingGates") or [] if g.get("name") not in backends]
+    editor.set("schedulingGates", [*users, {"name": draft.gate}])
     editor.set("schedulerName", draft.scheduler_name)
     editor.prepend_env(_environment(layout, clique, position))
     editor.set("subdomain", names.headless_service(layout.name, position.i))

@@ -51,7 +51,9 @@ def test_pods_beyond_the_minimum_get_the_surplus_draft() -> None:
     found = layout(clique("w", replicas=3, minAvailable=2))
     of_set = alone(found, "w")
     drafts = GroupDrafts(draft(labels={"part": "gang"}), draft(labels={"part": "surplus"}, gate="other"))
-    builder = PodBuilder(found, of_set, gang_of(found, of_set), drafts, init_image=INIT_IMAGE)
+    builder = PodBuilder(
+        found, of_set, gang_of(found, of_set), drafts, init_image=INIT_IMAGE, gates=frozenset()
+    )
     pods = [msgspec.json.decode(builder.body(p, "any")) for p in range(3)]
     assert [p["metadata"]["labels"]["part"] for p in pods] == ["gang", "gang", "surplus"]
     assert [p["spec"]["schedulingGates"] for p in pods] == [[{"name": g}] for g in (GATE, GATE, "other")]
@@ -80,6 +82,18 @@ def test_gates_of_the_user_stay_in_front_of_the_backends_gate() -> None:
         {"name": "example.com/quota"},
         {"name": GATE},
     ]
+
+
+def test_gates_of_other_backends_that_the_user_wrote_are_left_out() -> None:
+    gates = [{"name": "example.com/other-backend"}, {"name": "example.com/quota"}]
+    found = layout(clique("w", podSpec={"containers": [CONTAINER], "schedulingGates": gates}))
+    own = alone(found, "w")
+    known = frozenset({GATE, "example.com/other-backend"})
+    builder = PodBuilder(
+        found, own, gang_of(found, own), GroupDrafts(draft()), init_image=INIT_IMAGE, gates=known
+    )
+    made = msgspec.json.decode(builder.body(0, "any"))
+    assert made["spec"]["schedulingGates"] == [{"name": "example.com/quota"}, {"name": GATE}]
 
 
 def test_the_backend_has_the_last_word_on_labels_annotations_and_spec() -> None:
