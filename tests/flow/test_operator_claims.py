@@ -1,5 +1,6 @@
 """Resource claims that pods share, at every level, as the set scales."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -129,6 +130,30 @@ async def test_a_template_that_is_missing_is_named_and_used_once_it_is_there() -
         await grove.settle()
         assert "lastErrors" not in (await grove.list("podcliquesets"))["rs"]["status"]
         assert await claims(grove) == FIRST
+
+
+async def test_a_template_of_another_namespace_is_used_only_if_it_is_shared() -> None:
+    found = copy.deepcopy(SET)
+    found["spec"]["template"]["resourceSharing"][1]["namespace"] = "platform"
+    templates = TEMPLATES.replace("/default/", "/platform/")
+    body = {"metadata": {"name": "external", "namespace": "platform"}, "spec": {"spec": devices()}}
+    async with running() as grove:
+        await grove.cluster.create(
+            "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "platform"}}
+        )
+        await grove.cluster.create(
+            templates, {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"} | body
+        )
+        await grove.apply(found)
+        await grove.settle()
+        assert await claims(grove) == FIRST - {"rs-0-external"}
+        [error] = (await grove.list("podcliquesets"))["rs"]["status"]["lastErrors"]
+        assert "grove.io/shared-with-namespaces: default" in error["description"]
+        shared = {"metadata": {"annotations": {"grove.io/shared-with-namespaces": "other, default"}}}
+        await grove.call("PATCH", f"{templates}/external", shared)
+        await grove.settle()
+        assert await claims(grove) == FIRST
+        assert "lastErrors" not in (await grove.list("podcliquesets"))["rs"]["status"]
 
 
 async def test_a_claim_keeps_the_spec_that_it_was_created_with() -> None:

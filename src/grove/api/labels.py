@@ -29,6 +29,9 @@ SCHEDULER_BACKEND = "grove.io/scheduler-backend"
 MNNVL_GROUP = "grove.io/mnnvl-group"
 MNNVL_NONE = "none"
 
+# On a ResourceClaimTemplate: the other namespaces whose sets may use it, separated by commas; `*` for all.
+SHARED_WITH_NAMESPACES = "grove.io/shared-with-namespaces"
+
 # Annotations
 TOPOLOGY_NAME = "grove.io/topology-name"
 

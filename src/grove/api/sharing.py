@@ -35,7 +35,11 @@ class CliqueResourceSharing(Model):
     ]
     namespace: Annotated[
         str | None,
-        About("The namespace of the ResourceClaimTemplate. Default: the namespace of the set."),
+        About(
+            "The namespace of the ResourceClaimTemplate. Default: the namespace of the set. A template of another "
+            "namespace must name the namespace of the set, or `*`, in its annotation "
+            "`grove.io/shared-with-namespaces`, a list separated by commas."
+        ),
     ] = None
     scope: Annotated[SharingScope, About("Whether all replicas share one claim, or each has its own.")]
 

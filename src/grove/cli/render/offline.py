@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from grove import __version__
+from grove.api import labels
 from grove.api.config import OperatorConfiguration
 from grove.api.meta import Resource
 from grove.api.podcliqueset import PodCliqueSet
@@ -17,7 +18,7 @@ from grove.cli.output import CommandError, Exit
 from grove.plan.gangs.membership import GangMembers
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.objects import startup
-from grove.plan.objects.claims import TemplateRef, external_templates
+from grove.plan.objects.claims import TemplateRef, external_templates, is_shared_with
 from grove.plan.render import ScheduledGang, SetParts, Sizes, build_gang, lay_out, render
 from grove.schedulers.backend import Backend
 from grove.schedulers.pod_drafts import draft_pods
@@ -63,7 +64,7 @@ class Offline:
             [_scheduled(selection, topology, parts, members) for members in parts.gang_members],
             init_image=f"{startup.IMAGE}:{__version__}",
             gates=self._registry.gates,
-            templates=self._claim_templates,
+            templates=self._templates(layout),
             claim_labels=backend.claim_labels(layout.pcs),
         )
 
@@ -78,12 +79,23 @@ class Offline:
                 f"{layout.name}: the ClusterTopologyBinding {topology} is not among the files, so "
                 "the gangs have no topology constraints here"
             )
+        usable = self._templates(layout)
         for missing in external_templates(layout):
-            if missing not in self._claim_templates:
-                self.notes.append(
-                    f"{layout.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} is not among "
-                    "the files, so its claims are left out"
+            if missing not in usable:
+                why = (
+                    f"is not shared with namespace {layout.namespace} ({labels.SHARED_WITH_NAMESPACES})"
+                    if missing in self._claim_templates
+                    else "is not among the files"
                 )
+                self.notes.append(
+                    f"{layout.name}: the ResourceClaimTemplate {missing.namespace}/{missing.name} {why}, so its "
+                    "claims are left out"
+                )
+
+    def _templates(self, layout: SetLayout) -> dict[TemplateRef, Json]:
+        """The claim specs of the templates that the set may use."""
+        found = self._claim_templates.items()
+        return {r: spec for r, (spec, notes) in found if is_shared_with(layout.namespace, r, notes)}
 
 
 def _scheduled(
@@ -128,9 +140,12 @@ def _of_kind(values: list[Any], kind: type[R]) -> list[R]:
     ]
 
 
-def _claim_templates(values: list[Any]) -> Iterator[tuple[TemplateRef, Json]]:
+def _claim_templates(values: list[Any]) -> Iterator[tuple[TemplateRef, tuple[Json, dict[str, str]]]]:
     for value in values:
         if isinstance(value, Mapping) and value.get("kind") == "ResourceClaimTemplate":
             meta = value.get("metadata") or {}
             spec = (value.get("spec") or {}).get("spec") or {}
-            yield TemplateRef(meta.get("namespace") or "default", meta.get("name", "")), spec
+            yield (
+                TemplateRef(meta.get("namespace") or "default", meta.get("name", "")),
+                (spec, meta.get("annotations") or {}),
+            )

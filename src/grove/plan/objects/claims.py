@@ -6,8 +6,9 @@
     clique    PodClique                <clique>-all-<template>    <clique>-<p>-<template>
 
 A filter decides which pods use a claim, not whether it exists. The template of a claim is one of the set's own, or else
-a ResourceClaimTemplate of the cluster: `external_templates` names those, and the caller reads them. A claim whose
-template does not exist is left out.
+a ResourceClaimTemplate of the cluster: `external_templates` names those, and the caller reads them. A template of
+another namespace must be shared with the namespace of the set (`is_shared_with`): the user who creates a set may not be
+allowed to read that namespace. A claim whose template does not exist, or is not shared, is left out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +37,7 @@ class TemplateRef:
 
 
 Templates = Mapping[TemplateRef, Json]
-"""The ResourceClaimTemplates that exist: their `spec.spec`, which is the spec of the claims."""
+"""The ResourceClaimTemplates that the set may use: their `spec.spec`, which is the spec of the claims."""
 
 ClaimLabels = Mapping[str, str]
 """Labels that the backend wants on the claims that pods share."""
@@ -51,6 +52,12 @@ def external_templates(layout: SetLayout) -> list[TemplateRef]:
     levels += [c.resource_sharing for c in layout.cliques.values()]
     own = _own_templates(layout)
     return sorted({_reference(layout, e) for level in levels for e in level if not _is_own(e, own)})
+
+
+def is_shared_with(namespace: str, reference: TemplateRef, annotations: Mapping[str, str]) -> bool:
+    """Whether sets of a namespace may use a template that has these annotations."""
+    named = {n.strip() for n in annotations.get(labels.SHARED_WITH_NAMESPACES, "").split(",")}
+    return reference.namespace == namespace or "*" in named or namespace in named
 
 
 def set_claims(layout: SetLayout, templates: Templates, claim_labels: ClaimLabels = NO_LABELS) -> list[Json]:
