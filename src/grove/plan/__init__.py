@@ -10,6 +10,7 @@ call these functions and apply the result; `grove render` and the tests run the 
     clique_scaling    which pods of a clique to create and to delete, so that it has the right number
     pruning           which objects of a replica the set no longer describes
     pod_state         what the fields of a pod mean: present, dead, ready, gated
+    termination       which part of a replica is ended because it lost its minimum, and when
     status/           the status of every kind
     explain/          why something does not run: one answer
     difference        the smallest patch that turns an observed object into the desired one

@@ -1,7 +1,8 @@
 """The status of a PodClique, from its pods.
 
     replicas, ready, scheduled, gated, updated    counts of present pods (see `grove.plan.pod_state`)
-    PodCliqueScheduled      scheduled >= minAvailable
+    PodCliqueScheduled      scheduled >= minAvailable. While False, its reason tells a clique that lost its places from
+                            one that never had them
     MinAvailableBreached    scheduled - failing - unready < minAvailable; starting pods count as good.
                             Unknown while an update runs
 
@@ -21,7 +22,7 @@ from grove.api.podclique import PodClique, PodCliqueStatus
 from grove.api.serialization.model import replace
 from grove.plan.layout.set_layout import SetLayout
 from grove.plan.pod_state import is_failing, is_gated, is_present, is_ready, is_scheduled, is_unready
-from grove.plan.status.conditions import put
+from grove.plan.status.conditions import find, put
 
 
 def clique_status(
@@ -160,20 +161,22 @@ def _selector(clique: PodClique) -> str | None:
 
 def _conditions(clique: PodClique, old: PodCliqueStatus, count: _PodCounts, now: datetime) -> list[Condition]:
     minimum = min_available(clique)
-    found = _scheduled(count, minimum)
+    found = _scheduled(old, count, minimum)
     conditions = put(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED, *found, now)
     found = _breached(old, count, minimum)
     return put(conditions, ConditionType.MIN_AVAILABLE_BREACHED, *found, now)
 
 
-def _scheduled(count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
+def _scheduled(old: PodCliqueStatus, count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
     enough = count.scheduled >= minimum
     message = f"{count.scheduled} of {count.present} pods have a node; the gang needs {minimum}"
     if enough:
         return "True", Reason.SUFFICIENT_SCHEDULED_PODS, message
     if count.gated:
         message += f"; {count.gated} still wait behind a scheduling gate"
-    return "False", Reason.INSUFFICIENT_SCHEDULED_PODS, message
+    before = find(old.conditions, ConditionType.POD_CLIQUE_SCHEDULED)
+    lost = before is not None and (before.status == "True" or before.reason == Reason.SCHEDULED_PODS_LOST)
+    return "False", Reason.SCHEDULED_PODS_LOST if lost else Reason.INSUFFICIENT_SCHEDULED_PODS, message
 
 
 def _breached(status: PodCliqueStatus, count: _PodCounts, minimum: int) -> tuple[ConditionStatus, str, str]:
