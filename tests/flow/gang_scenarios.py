@@ -225,6 +225,21 @@ class GangScenarios:
             assert (await self.group(grove))["spec"] == before["spec"]
             assert await self.bound(grove) == 2
 
+    async def test_its_objects_name_gang_and_set_and_older_ones_without_these_labels_get_them(self) -> None:
+        async with self.cluster(4) as grove:
+            await self.prepare(grove, *self.default_queues)
+            await grove.apply(self.set_of(clique("worker", 2)))
+            await grove.settle()
+            before = await self.group(grove)
+            names = {labels.POD_GANG: "demo-0", labels.PART_OF: "demo"}
+            assert before["metadata"]["labels"].items() >= names.items()
+            path = f"{self.groups}/{before['metadata']['name']}"
+            await grove.call("PATCH", path, {"metadata": {"labels": dict.fromkeys(names)}})
+            await grove.settle()
+            after = await self.group(grove)
+            assert after["metadata"]["labels"] == before["metadata"]["labels"]
+            assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
     async def test_a_pod_that_is_lost_comes_back_into_the_gang(self) -> None:
         async with self.cluster(4) as grove:
             await self.prepare(grove, *self.default_queues)

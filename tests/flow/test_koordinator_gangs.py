@@ -224,6 +224,7 @@ class TestKoordinator(GangScenarios):
             assert len(await self.racks(grove)) == 1
             said = await self.condition(grove, "demo-0", "BackendSynced")
             assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
+            assert said["message"].endswith("; objects: PodGroup demo-0-worker")
             await grove.apply(self.set_of(clique("worker", 3), name="wide", **IN_A_RACK))
             await grove.settle()
             assert await self.bound(grove, "wide-0") == 0

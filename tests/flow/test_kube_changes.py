@@ -321,6 +321,8 @@ async def test_a_group_in_use_keeps_what_cannot_be_changed_and_the_gang_says_so(
         assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
         assert "spec.schedulingConstraints" in said["message"]
         assert "while the gang has pods" in said["message"]
+        assert "objects: Workload move-0, " in said["message"]
+        assert all(f"PodGroup {name}" in said["message"].partition("objects: ")[2] for name in groups)
         after = await items(lab, native_path("v1beta1/podgroups"))
         assert {n: g["metadata"]["uid"] for n, g in after.items()} == {
             n: g["metadata"]["uid"] for n, g in groups.items()

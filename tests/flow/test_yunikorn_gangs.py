@@ -179,6 +179,7 @@ class TestYuniKorn(GangScenarios):
             await grove.settle()
             said = await self.condition(grove, "soft-0", "BackendSynced")
             assert (said["status"], said["reason"]) == ("True", "WeakerThanAsked")
+            assert "objects" not in said["message"]
             assert await self.bound(grove) == 2
 
     async def test_a_deleted_set_leaves_nothing(self) -> None:
@@ -209,5 +210,6 @@ class TestYuniKorn(GangScenarios):
     test_cliques_may_name_the_queue: Any = None
     test_another_priority_reaches_the_scheduler_and_none_removes_it: Any = None
     test_an_object_that_is_edited_or_deleted_by_hand_is_restored: Any = None
+    test_its_objects_name_gang_and_set_and_older_ones_without_these_labels_get_them: Any = None
     test_a_pod_with_a_wrong_link_does_not_bind: Any = None
     test_a_missing_kind_is_named_and_its_arrival_heals: Any = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from grove.api import labels
 from grove.api.conditions import Reason
 from grove.api.podgang import PodGang
 from grove.plan.layout.set_layout import owner_reference
@@ -33,7 +34,7 @@ class SchedulerObject:
     """An object that must exist for a gang, as `Backend.translate` returns it.
 
     `body` has `metadata.name`, labels and annotations if any, and the spec. The framework adds apiVersion, kind,
-    namespace and the owner reference.
+    namespace, the owner reference, and labels that name the gang and its set.
 
     `owned_fields` are paths, such as `spec.subGroups`, in which the backend alone decides: whatever anybody adds there
     is removed. Elsewhere the framework only sets the fields of the body and leaves all others as they are.
@@ -58,6 +59,8 @@ class SchedulerObject:
         metadata = dict(self.body["metadata"])
         if self.kind.namespaced:
             metadata["namespace"] = gang.metadata.namespace
+        of_set = {k: v for k, v in gang.metadata.labels.items() if k in (labels.MANAGED_BY, labels.PART_OF)}
+        metadata["labels"] = metadata.get("labels", {}) | of_set | {labels.POD_GANG: gang.metadata.name or ""}
         metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(gang))]
         head = {"apiVersion": self.kind.api_version, "kind": self.kind.kind}
         return head | self.body | {"metadata": metadata}

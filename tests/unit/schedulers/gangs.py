@@ -78,10 +78,9 @@ def packed(**pack: str) -> Json:
 
 
 def translated(backend: Backend, found: PodGang, cluster: Served) -> list[Json]:
-    objects = [
-        {"apiVersion": o.kind.api_version, "kind": o.kind.kind, **o.body}
-        for o in backend.translate(found, cluster)
-    ]
+    objects = [o.owned_by(found) for o in backend.translate(found, cluster)]
+    for made in objects:
+        del made["metadata"]["ownerReferences"], made["metadata"]["namespace"]
     drafts: list[Json] = []
     for part in found.spec.pod_groups:
         draft = PodDraft(backend.scheduler_name, backend.gate)

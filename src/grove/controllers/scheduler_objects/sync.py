@@ -104,10 +104,11 @@ class GangSync:
             )
         compromises = [text for o in wanted if (text := await self._ensure(gang, o, bool(pods)))]
         await self._prune(gang, wanted, list(self._backends.objects), pods, current=backend.kinds)
-        weaker = "; ".join([text for text in (shortfall, *compromises) if text])
-        if weaker:
-            return SyncResult(True, Reason.WEAKER_THAN_ASKED, weaker, dialect)
         names = ", ".join(f"{o.kind.kind} {o.name}" for o in wanted)
+        weaker = [text for text in (shortfall, *compromises) if text]
+        if weaker:
+            message = "; ".join([*weaker, f"objects: {names}"] if names else weaker)
+            return SyncResult(True, Reason.WEAKER_THAN_ASKED, message, dialect)
         message = names or f"the backend {backend.name} needs no object"
         return SyncResult(True, Reason.BACKEND_IN_SYNC, message, dialect)
 

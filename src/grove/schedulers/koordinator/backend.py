@@ -260,12 +260,8 @@ def _pod_group_name(group: PodGroup) -> str:
 
 def _pod_group_labels(gang: PodGang) -> dict[str, str]:
     """The labels that identify the workload; not all labels of the user's set."""
-    copied = {
-        k: v
-        for k, v in gang.metadata.labels.items()
-        if k.startswith(("app.kubernetes.io/", labels.GROVE_PREFIX))
-    }
-    return copied | {labels.POD_GANG: gang.metadata.name or ""}
+    prefixes = ("app.kubernetes.io/", labels.GROVE_PREFIX)
+    return {k: v for k, v in gang.metadata.labels.items() if k.startswith(prefixes)}
 
 
 def _check_waiting_time(text: str) -> Iterator[Problem]:

@@ -15,7 +15,6 @@ from grove.schedulers.kube.dialect import Dialect
 from grove.schedulers.kube.fields import (
     controller_ref,
     gang_policy,
-    metadata,
     priority_class,
     required_key,
     scheduling_constraints,
@@ -146,12 +145,12 @@ class _TreeWriter:
         return above | {"workloadRef": template}
 
     def _object(self, kind: ObjectKind, name: str, spec: Json) -> SchedulerObject:
-        body = {"metadata": metadata(self._gang, name), "spec": spec}
+        body = {"metadata": {"name": name}, "spec": spec}
         return SchedulerObject(kind, body, owned_fields=_OWNED_FIELDS, immutable_fields=("spec",))
 
     def _pod_group(self, name: str, spec: Json) -> SchedulerObject:
         """The server protects a PodGroup from deletion while pods refer to it."""
-        body = {"metadata": metadata(self._gang, name), "spec": spec}
+        body = {"metadata": {"name": name}, "spec": spec}
         return SchedulerObject(
             POD_GROUPS,
             body,

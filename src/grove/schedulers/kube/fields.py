@@ -1,6 +1,5 @@
 """Kinds of `scheduling.k8s.io`, and the fields of their objects that several dialects write."""
 
-from grove.api import labels
 from grove.api.podgang import GangTopologyConstraint, PodGang
 from grove.schedulers.types import Json, ObjectKind
 
@@ -9,12 +8,6 @@ GROUP = "scheduling.k8s.io"
 
 def scheduling_kind(version: str, name: str) -> ObjectKind:
     return ObjectKind(GROUP, version, f"{name.lower()}s", name)
-
-
-def metadata(gang: PodGang, name: str) -> Json:
-    gang_labels = gang.metadata.labels
-    copied = {k: gang_labels[k] for k in (labels.MANAGED_BY, labels.PART_OF) if k in gang_labels}
-    return {"name": name, "labels": copied | {labels.POD_GANG: gang.metadata.name or ""}}
 
 
 def controller_ref(gang: PodGang) -> Json:

@@ -15,7 +15,7 @@ from copy import deepcopy
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.schedulers.kube.dialect import Dialect
-from grove.schedulers.kube.fields import controller_ref, gang_policy, metadata, required_key
+from grove.schedulers.kube.fields import controller_ref, gang_policy, required_key
 from grove.schedulers.kube.pod_link import SCHEDULING_GROUP
 from grove.schedulers.kube.settings import KubernetesSettings
 from grove.schedulers.types import Json, Probe, SchedulerObject, Served
@@ -56,13 +56,13 @@ class SinglePodGroup(Dialect):
         return [
             SchedulerObject(
                 workloads,
-                {"metadata": metadata(gang, workload_name), "spec": workload},
+                {"metadata": {"name": workload_name}, "spec": workload},
                 owned_fields=(),
                 immutable_fields=("spec",),
             ),
             SchedulerObject(
                 pod_groups,
-                {"metadata": metadata(gang, _pod_group_name(gang)), "spec": pod_group},
+                {"metadata": {"name": _pod_group_name(gang)}, "spec": pod_group},
                 owned_fields=("spec.schedulingConstraints",),
                 immutable_fields=self.immutable_fields,
                 in_use_by_pods=True,

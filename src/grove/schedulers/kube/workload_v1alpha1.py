@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from grove.api.podgang import PodGang, PodGroup
 from grove.schedulers.kube.dialect import Dialect
-from grove.schedulers.kube.fields import controller_ref, metadata, scheduling_kind
+from grove.schedulers.kube.fields import controller_ref, scheduling_kind
 from grove.schedulers.kube.pod_link import WORKLOAD_REF
 from grove.schedulers.kube.settings import KubernetesSettings
 from grove.schedulers.kube.single_podgroup import (
@@ -34,7 +34,7 @@ class WorkloadV1alpha1(Dialect):
     def objects(self, gang: PodGang, served: Served, settings: KubernetesSettings) -> list[SchedulerObject]:
         group = {"name": TEMPLATE, "policy": {"gang": {"minCount": required_pods(gang)}}}
         spec = {"controllerRef": controller_ref(gang), "podGroups": [group]}
-        body = {"metadata": metadata(gang, gang.metadata.name or ""), "spec": spec}
+        body = {"metadata": {"name": gang.metadata.name}, "spec": spec}
         return [SchedulerObject(WORKLOADS, body, owned_fields=(), immutable_fields=("spec",))]
 
     def separates_surplus(self, gang: PodGang, group: PodGroup) -> bool:
